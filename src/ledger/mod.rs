@@ -1,0 +1,3 @@
+//! The memory: the only module that writes state.
+
+pub mod store;

@@ -1,0 +1,5 @@
+//! One intended call, at most one ring.
+
+pub mod ledger;
+pub mod model;
+pub mod runtime;

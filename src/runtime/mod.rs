@@ -1,0 +1,10 @@
+//! What every part stands on: time, chance, tasks and the way a process ends.
+//!
+//! Nothing here knows of calls. Wall clock and chance are arguments everywhere, so
+//! that a simulation can own both; monotonic time is `tokio::time::Instant`, which
+//! tests pause.
+
+pub mod clock;
+pub mod ids;
+pub mod life;
+pub mod tasks;

@@ -1,0 +1,1 @@
+//! The whole product from outside, one binary: each module a topic.
