@@ -2,4 +2,5 @@
 
 pub mod ledger;
 pub mod model;
+pub mod provider;
 pub mod runtime;

@@ -1,0 +1,3 @@
+//! All that knows LiveKit.
+
+pub mod wire;

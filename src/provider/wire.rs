@@ -1,0 +1,206 @@
+//! The seam: one Twirp request goes out, one of five answers comes back.
+//!
+//! Everything above it ([`super::classify`], the client) is the same in a process, in
+//! tests and in simulation; below it are HTTP ([`super::http`]) or a machine without I/O.
+
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use secrecy::SecretString;
+
+use crate::model::time::Time;
+
+/// A Twirp method that is used here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// `RoomService.CreateRoom`.
+    CreateRoom,
+    /// `RoomService.DeleteRoom`.
+    DeleteRoom,
+    /// `RoomService.ListRooms`.
+    ListRooms,
+    /// `RoomService.GetParticipant`.
+    GetParticipant,
+    /// `RoomService.ListParticipants`.
+    ListParticipants,
+    /// `AgentDispatchService.CreateDispatch`.
+    CreateDispatch,
+    /// `AgentDispatchService.ListDispatch`.
+    ListDispatch,
+    /// `SIP.ListSIPOutboundTrunk`.
+    ListTrunks,
+    /// `SIP.CreateSIPParticipant`: the dial.
+    Dial,
+}
+
+impl Method {
+    /// Every method.
+    pub const ALL: [Self; 9] = [
+        Self::CreateRoom,
+        Self::DeleteRoom,
+        Self::ListRooms,
+        Self::GetParticipant,
+        Self::ListParticipants,
+        Self::CreateDispatch,
+        Self::ListDispatch,
+        Self::ListTrunks,
+        Self::Dial,
+    ];
+
+    /// The path below the platform's address.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::CreateRoom => "/twirp/livekit.RoomService/CreateRoom",
+            Self::DeleteRoom => "/twirp/livekit.RoomService/DeleteRoom",
+            Self::ListRooms => "/twirp/livekit.RoomService/ListRooms",
+            Self::GetParticipant => "/twirp/livekit.RoomService/GetParticipant",
+            Self::ListParticipants => "/twirp/livekit.RoomService/ListParticipants",
+            Self::CreateDispatch => "/twirp/livekit.AgentDispatchService/CreateDispatch",
+            Self::ListDispatch => "/twirp/livekit.AgentDispatchService/ListDispatch",
+            Self::ListTrunks => "/twirp/livekit.SIP/ListSIPOutboundTrunk",
+            Self::Dial => "/twirp/livekit.SIP/CreateSIPParticipant",
+        }
+    }
+
+    /// Its name in logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CreateRoom => "CreateRoom",
+            Self::DeleteRoom => "DeleteRoom",
+            Self::ListRooms => "ListRooms",
+            Self::GetParticipant => "GetParticipant",
+            Self::ListParticipants => "ListParticipants",
+            Self::CreateDispatch => "CreateDispatch",
+            Self::ListDispatch => "ListDispatch",
+            Self::ListTrunks => "ListSIPOutboundTrunk",
+            Self::Dial => "CreateSIPParticipant",
+        }
+    }
+}
+
+/// One request.
+pub struct Request {
+    /// What is asked.
+    pub method: Method,
+    /// The access token, a JWT.
+    pub token: SecretString,
+    /// The protobuf body.
+    pub body: Vec<u8>,
+    /// How long we wait for the whole answer.
+    pub timeout: Duration,
+    /// The deadline that the server shall keep (`X-Twirp-Timeout-Ms`), if we set one.
+    pub server_deadline: Option<Duration>,
+}
+
+// The body has the callee's number in it, so it is not shown.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came back.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The answer.
+    pub answer: Answer,
+    /// The `Date` of the answer: the platform's wall clock, to the second.
+    pub date: Option<Time>,
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply")
+            .field("answer", &self.answer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The five things that can become of a request.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// No TCP or TLS connection stood, so no byte of it left.
+    NotSent(NotSent),
+    /// 200 with a protobuf body.
+    Done(Vec<u8>),
+    /// A Twirp error.
+    Refused(Refusal),
+    /// Anything else with a status: a proxy's page, plain text, another 2xx. The body is
+    /// dropped: LiveKit's 401 echoes the token in it.
+    Strange(u16),
+    /// From the first byte on, whatever else: a reset, a timeout, half an answer.
+    Lost(Lost),
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSent(why) => write!(f, "NotSent({why:?})"),
+            Self::Done(body) => write!(f, "Done({} bytes)", body.len()),
+            Self::Refused(refusal) => write!(f, "Refused({} {})", refusal.status, refusal.code),
+            Self::Strange(status) => write!(f, "Strange({status})"),
+            Self::Lost(why) => write!(f, "Lost({why:?})"),
+        }
+    }
+}
+
+/// Why nothing was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotSent {
+    /// The address could not be resolved, nobody listens, or TLS failed.
+    NoConnection,
+    /// The request could not be built.
+    Malformed,
+    /// Its time had passed before it was sent.
+    TooLate,
+}
+
+/// How an answer was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// Our own timeout passed.
+    Timeout,
+    /// The connection broke.
+    Broken,
+    /// The answer was larger than allowed or could not be read.
+    Unreadable,
+}
+
+/// A Twirp error: `{"code", "msg", "meta"}` (the Twirp specification, version 7).
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: u16,
+    /// The Twirp code, as `not_found`.
+    pub code: String,
+    /// The message. It may name hosts and numbers: it is matched and never logged.
+    pub msg: String,
+    /// The SIP status code of `meta.sip_status_code`, if it is a number.
+    pub sip_code: Option<u16>,
+    /// The reason phrase of `meta.sip_status`.
+    pub sip_phrase: String,
+}
+
+impl fmt::Debug for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusal")
+            .field("status", &self.status)
+            .field("code", &self.code)
+            .field("sip_code", &self.sip_code)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sends one request, once.
+#[async_trait]
+pub trait Wire: fmt::Debug + Send + Sync {
+    /// Sends `request` once, over no connection that may re-send it, and says what became
+    /// of it. It never repeats it and never follows a redirect.
+    async fn send(&self, request: Request) -> Reply;
+}
