@@ -1,0 +1,1 @@
+//! The wire over HTTP.
