@@ -45,7 +45,7 @@ impl Default for Limits {
             pause: Duration::from_millis(100),
             longest_pause: Duration::from_secs(1),
             names_per_list: 200,
-            token_ttl: Duration::from_secs(60),
+            token_ttl: Duration::from_mins(1),
         }
     }
 }

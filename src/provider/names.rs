@@ -26,8 +26,9 @@ pub struct RoutingMetadata {
     pub contact: ContactId,
     /// The business reason.
     pub outreach: OutreachId,
-    /// The campaign.
-    pub campaign: CampaignId,
+    /// The campaign, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<CampaignId>,
     /// The identity that the callee's leg will have; the agent waits for it.
     pub callee_identity: String,
     /// A random value of this try: our session with another nonce proves lost history.
@@ -90,7 +91,7 @@ mod tests {
             session,
             contact: "c".parse().unwrap(),
             outreach: "o".parse().unwrap(),
-            campaign: "k".parse().unwrap(),
+            campaign: Some("k".parse().unwrap()),
             callee_identity: session.identity(),
             nonce: Nonce(uuid::Uuid::from_u128(7)),
         }

@@ -51,8 +51,8 @@ pub struct Created {
 pub enum Gone {
     /// It was there and is deleted.
     Deleted,
-    /// 404. The end only if [`Client::dispatches`] says that the room does not live: a platform
-    /// that lost its Redis answers so while the phone rings.
+    /// It is not there (404). That is the end only if [`Client::dispatches`] says that the room
+    /// does not live: a platform that lost its Redis answers so while the phone rings.
     NotThere,
     /// Certainly not done.
     Refused(Refused),
