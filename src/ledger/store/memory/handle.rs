@@ -38,11 +38,11 @@ struct Room {
 }
 
 impl Room {
-    fn commit(&mut self, shelf: usize, commit: &Commit) -> Result<Committed, Error> {
+    fn commit(&mut self, p: usize, commit: &Commit) -> Result<Committed, Error> {
         if commit.epoch != self.epoch {
             return Err(Error::NotApplied(Failure::Epoch));
         }
-        self.shelves[shelf].commit(commit)
+        self.shelves[p].commit(commit)
     }
 
     /// Does what was to be done by `now`. Its answer was given long ago: `Unknown`.
@@ -51,8 +51,8 @@ impl Room {
             if first.key().0 > now {
                 return;
             }
-            let (shelf, commit) = first.remove();
-            drop(self.commit(shelf, &commit));
+            let (p, commit) = first.remove();
+            drop(self.commit(p, &commit));
         }
     }
 }
@@ -98,12 +98,13 @@ impl Memory {
     }
 
     /// Does now what a script has put off; how many commits that were.
+    #[expect(clippy::must_use_candidate, reason = "called for what it does")]
     pub fn land(&self) -> usize {
         let mut room = self.lock();
         let late = std::mem::take(&mut room.late);
         let count = late.len();
-        for (shelf, commit) in late.into_values() {
-            drop(room.commit(shelf, &commit));
+        for (p, commit) in late.into_values() {
+            drop(room.commit(p, &commit));
         }
         count
     }
@@ -209,22 +210,22 @@ impl Store for Memory {
     async fn commit(&self, p: Partition, commit: &Commit) -> Result<Committed, Error> {
         check::partition(p, self.partitions)?;
         check::commit(commit)?;
-        let shelf = usize::from(p.0);
+        let at = usize::from(p.0);
         let fate = self.arrive(Call::Commit(p, commit)).await?;
         let answer = {
             let mut room = self.lock();
             match fate.outcome {
-                Outcome::Done => room.commit(shelf, commit),
-                Outcome::Conflict => Ok(room.shelves[shelf].conflict(commit)),
+                Outcome::Done => room.commit(at, commit),
+                Outcome::Conflict => Ok(room.shelves[at].conflict(commit)),
                 Outcome::NotApplied(why) => Err(Error::NotApplied(why)),
                 Outcome::Lost(why) => {
-                    drop(room.commit(shelf, commit));
+                    drop(room.commit(at, commit));
                     Err(Error::Unknown(why))
                 }
                 Outcome::Late(why, later) => {
                     room.order += 1;
                     let place = (Instant::now() + later, room.order);
-                    room.late.insert(place, (shelf, commit.clone()));
+                    room.late.insert(place, (at, commit.clone()));
                     Err(Error::Unknown(why))
                 }
             }
