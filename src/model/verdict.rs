@@ -71,7 +71,10 @@ pub enum Unclear {
     NoAnswer,
     /// The platform answered that its own deadline passed.
     DeadlineExceeded,
-    /// An answer came that proves nothing, with its HTTP status.
+    /// The platform refused in a way that proves nothing, with its HTTP status.
+    Twirp(u16),
+    /// Something before the platform answered (a proxy's page), with its HTTP status: the
+    /// request may still be under way behind it.
     Strange(u16),
     /// The call was torn down at the moment of an answer, or at a moment that fits no
     /// ringing timeout.

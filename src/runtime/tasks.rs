@@ -99,8 +99,11 @@ impl Tasks {
             tasks: self.clone(),
             work: Some(Box::pin(work)),
         };
+        // Made here and not inside the block: a task that is aborted before its first poll
+        // never enters the block, and must be counted off all the same.
+        let finish = scopeguard::guard(self.clone(), move |tasks| tasks.finished(id));
         let whole = async move {
-            let _finish = scopeguard::guard((), |()| tasks.finished(id));
+            let _finish = finish;
             if AssertUnwindSafe(supervised).catch_unwind().await.is_err() {
                 tasks.0.panics.send_modify(|n| *n += 1);
                 tracing::error!(
