@@ -63,7 +63,8 @@ impl Dial {
     pub(super) fn read(reader: &mut Reader) -> Self {
         let mut s = reader.section("dial");
         let slack = MILLISECOND..=HOUR;
-        // LiveKit rings for 80 seconds at most, whatever it is asked for.
+        // The interface promises no more, and 80 s is LiveKit's own deadline for a dial that
+        // waits for its answer.
         let ringing = MILLISECOND..=SECOND * 80;
         Self {
             trunk: s.parsed("trunk", "main"),

@@ -124,8 +124,9 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value as it was written, before anybody asked for its type.
-#[derive(Debug, Clone, PartialEq)]
+/// A value as it was written, before anybody asked for its type. No `Debug`: it may be a
+/// secret.
+#[derive(Clone, PartialEq)]
 pub(super) enum Value {
     /// Text of a TOML file.
     Text(String),
@@ -158,7 +159,7 @@ impl Value {
 }
 
 /// All layers, merged by key: the values of a key lie above each other, the winner last.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Layers {
     values: BTreeMap<KeyPath, Vec<(Origin, Value)>>,
     tables: BTreeMap<KeyPath, Origin>,
@@ -178,7 +179,8 @@ impl Layers {
         origin: &dyn Fn(usize) -> Origin,
         faults: &mut Vec<Fault>,
     ) {
-        let line_of = |at: usize| 1 + text.bytes().take(at).filter(|b| *b == b'\n').count();
+        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+        let line_of = |at: usize| 1 + ends.partition_point(|end| *end < at);
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in errors {
             let line = error.span().map_or(1, |span| line_of(span.start));

@@ -1,13 +1,14 @@
 //! `[livekit]`: the platform, and how it is spoken to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use secrecy::SecretString;
 
 use super::fault::{Fault, Faults, Wrong};
 use super::layer::{KeyPath, Origin};
-use super::reader::{Reader, Section, text};
+use super::reader::{Reader, Section};
+use super::typed::{Shape, filled, text};
 use super::units::{HOUR, MILLISECOND, MINUTE, SECOND};
 
 /// The platform, and how it is spoken to.
@@ -80,8 +81,8 @@ impl LiveKit {
     pub(super) fn read(reader: &mut Reader) -> Self {
         let mut s = reader.section("livekit");
         Self {
-            url: s.required_text("url", url),
-            api_key: s.optional("api_key", |value| filled(text(value)?)),
+            url: s.text("url", url),
+            api_key: s.optional_text("api_key", filled),
             api_secret: secret(&mut s, "api_secret", "api_secret_file"),
             connect_timeout: s.duration("connect_timeout", MILLISECOND..=MINUTE),
             request_timeout: s.duration("request_timeout", MILLISECOND..=MINUTE * 5),
@@ -93,13 +94,6 @@ impl LiveKit {
             clock_skew_max: s.duration("clock_skew_max", MILLISECOND..=MINUTE),
             trunk_cache: s.duration("trunk_cache", MILLISECOND..=HOUR * 24),
         }
-    }
-}
-
-fn filled(text: &str) -> Result<String, Wrong> {
-    match text.trim() {
-        "" => Err(Wrong::new("is empty", "write it, or leave the key out")),
-        text => Ok(text.to_owned()),
     }
 }
 
@@ -126,25 +120,38 @@ fn url(text: &str) -> Result<String, Wrong> {
 /// A secret that is written down, or the name of a file that holds it. The one from the
 /// higher layer wins; both in one layer is a fault, since nobody can tell which is meant.
 fn secret(s: &mut Section<'_>, key: &str, file_key: &str) -> Option<SecretString> {
-    let direct = s.secret(key, |value| filled(text(value)?).map(SecretString::from));
-    let in_file = s.optional(file_key, |value| {
-        let path = PathBuf::from(text(value)?);
-        let content = std::fs::read_to_string(&path).map_err(|error| {
-            Wrong::new(
-                format!("{} cannot be read: {error}", path.display()),
-                "make it a file that this process may read",
-            )
-        })?;
-        filled(&content).map(SecretString::from)
+    let direct = s.optional(key, Shape::Secret, |value| {
+        filled(text(value)?).map(SecretString::from)
     });
+    let file = s.optional_text(file_key, |path| filled(path).map(PathBuf::from));
     let layer = |origin: Option<Origin>| origin.map_or(0, |origin| origin.layer());
     let (direct_layer, file_layer) = (layer(s.origin(key)), layer(s.origin(file_key)));
     if direct_layer > 0 && direct_layer == file_layer {
         let what = format!("is set beside {file_key}");
         s.fault(key, Wrong::new(what, "keep one of the two"));
     }
-    if file_layer > direct_layer {
-        return in_file;
+    // A file that is covered is not opened: it need not be there.
+    let Some(path) = file.filter(|_| file_layer > direct_layer) else {
+        return direct;
+    };
+    match content(&path) {
+        Ok(secret) => Some(secret),
+        Err(wrong) => {
+            s.fault(file_key, wrong);
+            direct
+        }
     }
-    direct
+}
+
+fn content(path: &Path) -> Result<SecretString, Wrong> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Wrong::new(
+            format!("{} cannot be read: {error}", path.display()),
+            "name a file that this process may read",
+        )
+    })?;
+    filled(&text).map(SecretString::from).map_err(|_| {
+        let what = format!("{} is empty", path.display());
+        Wrong::new(what, "write the secret into it")
+    })
 }

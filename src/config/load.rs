@@ -156,7 +156,7 @@ fn read(layers: Layers, faults: Vec<Fault>, data_folder: Option<&Path>) -> Resul
     Ok(Loaded { config, values })
 }
 
-pub(super) fn read_sections(reader: &mut Reader, data_folder: Option<&Path>) -> Config {
+fn read_sections(reader: &mut Reader, data_folder: Option<&Path>) -> Config {
     Config {
         deployment: Deployment::read(reader),
         store: Store::read(reader, data_folder),
@@ -176,5 +176,33 @@ pub(super) fn read_sections(reader: &mut Reader, data_folder: Option<&Path>) -> 
         reconcile: Reconcile::read(reader),
         lifecycle: Lifecycle::read(reader),
         log: Log::read(reader),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys without a default are shown in comments; this finds one that was forgotten.
+    #[test]
+    fn the_defaults_show_every_key_that_is_read() {
+        let mut layers = Layers::default();
+        let mut faults = Vec::new();
+        layers.put_toml(DEFAULTS, &|line| Origin::Default { line }, &mut faults);
+        let agent = |line| Origin::Default { line };
+        layers.put_toml("[agents.caller]", &agent, &mut faults);
+        let mut reader = Reader::new(layers, faults);
+        read_sections(&mut reader, Some(Path::new(".")));
+        assert!(reader.known().len() > 100);
+        for key in reader.known() {
+            let last = key.steps().last().unwrap();
+            let shown = DEFAULTS.lines().any(|line| {
+                let line = line.trim_start_matches(['#', ' ']);
+                let rest = line.strip_prefix(last.as_str());
+                rest.is_some_and(|rest| rest.starts_with(" = "))
+            });
+            assert!(shown, "config/default.toml does not show {key}");
+        }
+        assert_eq!(reader.finish().0, []);
     }
 }

@@ -25,6 +25,7 @@ mod reconcile;
 mod room;
 mod rules;
 mod store;
+mod typed;
 mod units;
 
 use std::collections::BTreeMap;
@@ -120,25 +121,5 @@ impl Default for Config {
     /// `config/default.toml` alone.
     fn default() -> Self {
         Self::from_toml("").expect("config/default.toml is sound; a test loads it")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn the_defaults_are_sound_and_those_of_the_design() {
-        let config = Config::default();
-        assert_eq!(config.dial.ringing_timeout, Duration::from_secs(45));
-        assert_eq!(config.attempt.reserved_for, Duration::from_secs(35));
-        assert_eq!(
-            config.store.location,
-            Location::Sqlite("./ringonce.db".into())
-        );
-        assert!(config.trunks.contains_key(&"main".parse().unwrap()));
-        assert!(config.listen.grpc.ip().is_loopback());
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use phonenumber::country;
 
 use super::fault::Wrong;
-use super::reader::{Reader, Section, list, text};
+use super::reader::{Reader, Section};
+use super::typed::{Shape, list, text};
 use super::units::{HOUR, MILLISECOND};
 
 /// The adaptive limit: off until the platform says that it is overloaded.
@@ -47,7 +48,9 @@ impl Trunk {
             calls_per_second: s.optional_decimal("calls_per_second", 0.001..=10_000.0),
             concurrent: s.optional_number("concurrent", 1..=1_000_000),
             from: s
-                .optional("from", |value| list(value, |item| number(text(item)?)))
+                .optional("from", Shape::Secret, |value| {
+                    list(value, |item| number(text(item)?))
+                })
                 .unwrap_or_default(),
         }
     }
@@ -68,15 +71,28 @@ impl Numbers {
     pub(super) fn read(reader: &mut Reader) -> Self {
         let mut s = reader.section("numbers");
         Self {
-            countries: s.parsed_list("countries", "DE"),
+            countries: s
+                .optional("countries", Shape::List, |value| {
+                    list(value, |item| country(text(item)?))
+                })
+                .unwrap_or_default(),
             test_prefixes: s
-                .optional("test_prefixes", |value| {
+                .optional("test_prefixes", Shape::List, |value| {
                     list(value, |item| prefix(text(item)?))
                 })
                 .unwrap_or_default(),
             allow_premium: s.flag("allow_premium"),
         }
     }
+}
+
+fn country(text: &str) -> Result<country::Id, Wrong> {
+    text.parse().map_err(|_| {
+        Wrong::new(
+            format!("{text:?} is no country"),
+            "write the two letters of ISO 3166, as \"DE\"",
+        )
+    })
 }
 
 fn digits(text: &str, len: std::ops::RangeInclusive<usize>) -> bool {

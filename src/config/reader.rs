@@ -10,22 +10,24 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde_json::Value as Json;
+
 use super::fault::{Fault, Wrong};
 use super::layer::{KeyPath, Layers, Origin, Value};
+use super::typed::{self, Shape};
 
 /// One effective value, for `config show`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The key.
     pub key: KeyPath,
-    /// The value as text; secrets are redacted.
-    pub value: String,
+    /// The value; secrets are redacted.
+    pub value: Json,
     /// Where it came from.
     pub origin: Origin,
 }
 
-/// Reads the layers.
-#[derive(Debug)]
+/// Reads the layers. No `Debug`: they hold secrets as they were written.
 pub(super) struct Reader {
     layers: Layers,
     faults: Vec<Fault>,
@@ -71,6 +73,7 @@ impl Reader {
         for child in self.layers.names(&path) {
             let here = path.child(&child);
             let value = read(&mut self.at(here.clone()));
+            self.show_name(&here);
             match child.parse() {
                 Ok(id) => {
                     found.insert(id, value);
@@ -82,6 +85,16 @@ impl Reader {
             }
         }
         found
+    }
+
+    /// A table without keys still says that its name exists.
+    fn show_name(&mut self, table: &KeyPath) {
+        let is_bare = !self.shown.keys().any(|key| table.covers(key));
+        if let Some(origin) = self.origin(table).filter(|_| is_bare) {
+            let (key, value) = (table.clone(), Json::Object(serde_json::Map::new()));
+            let shown = Shown { key, value, origin };
+            self.shown.insert(shown.key.clone(), shown);
+        }
     }
 
     /// Notes a fault of `key`, at the place of its winning value.
@@ -186,7 +199,6 @@ impl Reader {
 }
 
 /// One section while it is read.
-#[derive(Debug)]
 pub(super) struct Section<'a> {
     reader: &'a mut Reader,
     path: KeyPath,
@@ -209,29 +221,20 @@ impl Section<'_> {
         self.reader.origin(&self.key(key))
     }
 
+    /// Shows `value` for a key instead of what was written, as for a path that was found.
+    pub(super) fn show(&mut self, key: &str, value: String, origin: Origin) {
+        let key = self.key(key);
+        let value = Json::from(value);
+        let shown = Shown { key, value, origin };
+        self.reader.shown.insert(shown.key.clone(), shown);
+    }
+
     /// The winning value that can be read; `None` if no layer has one.
     pub(super) fn optional<T>(
         &mut self,
         key: &str,
+        shape: Shape,
         read: impl Fn(&Value) -> Result<T, Wrong>,
-    ) -> Option<T> {
-        self.look(key, read, text_of)
-    }
-
-    /// As [`Section::optional`], and never shown.
-    pub(super) fn secret<T>(
-        &mut self,
-        key: &str,
-        read: impl Fn(&Value) -> Result<T, Wrong>,
-    ) -> Option<T> {
-        self.look(key, read, |_| "[redacted]".to_owned())
-    }
-
-    fn look<T>(
-        &mut self,
-        key: &str,
-        read: impl Fn(&Value) -> Result<T, Wrong>,
-        show: impl Fn(&Value) -> String,
     ) -> Option<T> {
         let key = self.key(key);
         self.reader.known.insert(key.clone());
@@ -240,7 +243,7 @@ impl Section<'_> {
         for (origin, value) in self.reader.layers.of(&key) {
             match read(value) {
                 Ok(good) => {
-                    found = Some((good, show(value), origin.clone()));
+                    found = Some((good, typed::shown(value, shape), origin.clone()));
                     break;
                 }
                 // Only the winner is reported: what it covers has no effect.
@@ -251,22 +254,24 @@ impl Section<'_> {
             self.reader.fault(&key, wrong);
         }
         let (good, value, origin) = found?;
-        self.reader
-            .shown
-            .insert(key.clone(), Shown { key, value, origin });
+        let shown = Shown { key, value, origin };
+        self.reader.shown.insert(shown.key.clone(), shown);
         Some(good)
     }
 
-    fn required<T>(&mut self, key: &str, read: impl Fn(&Value) -> Result<T, Wrong>) -> T {
-        self.optional(key, read)
+    fn required<T>(
+        &mut self,
+        key: &str,
+        shape: Shape,
+        read: impl Fn(&Value) -> Result<T, Wrong>,
+    ) -> T {
+        self.optional(key, shape, read)
             .expect("config/default.toml has a sound value for every required key; a test reads it")
     }
 
     /// A span of time within bounds, written as `45s` or `1h 30m`.
     pub(super) fn duration(&mut self, key: &str, bounds: RangeInclusive<Duration>) -> Duration {
-        self.required(key, |value| {
-            within(duration(value)?, &bounds, show_duration)
-        })
+        self.required(key, Shape::Text, |value| typed::duration(value, &bounds))
     }
 
     /// A span of time within bounds, or none.
@@ -275,18 +280,7 @@ impl Section<'_> {
         key: &str,
         bounds: RangeInclusive<Duration>,
     ) -> Option<Duration> {
-        self.optional(key, |value| {
-            within(duration(value)?, &bounds, show_duration)
-        })
-    }
-
-    /// A text that `read` takes.
-    pub(super) fn required_text<T>(
-        &mut self,
-        key: &str,
-        read: impl Fn(&str) -> Result<T, Wrong>,
-    ) -> T {
-        self.required(key, |value| read(text(value)?))
+        self.optional(key, Shape::Text, |value| typed::duration(value, &bounds))
     }
 
     /// Several spans of time, each within bounds; at least one.
@@ -295,10 +289,8 @@ impl Section<'_> {
         key: &str,
         bounds: RangeInclusive<Duration>,
     ) -> Vec<Duration> {
-        self.required(key, |value| {
-            let all = list(value, |item| {
-                within(duration(item)?, &bounds, show_duration)
-            })?;
+        self.required(key, Shape::List, |value| {
+            let all = typed::list(value, |item| typed::duration(item, &bounds))?;
             if all.is_empty() {
                 return Err(Wrong::new("is empty", "give at least one, as [\"1s\"]"));
             }
@@ -311,7 +303,7 @@ impl Section<'_> {
     where
         T: TryFrom<i64> + PartialOrd + Display,
     {
-        self.required(key, |value| number(value, &bounds))
+        self.required(key, Shape::Scalar, |value| typed::number(value, &bounds))
     }
 
     /// An integer within bounds, or none.
@@ -319,12 +311,12 @@ impl Section<'_> {
     where
         T: TryFrom<i64> + PartialOrd + Display,
     {
-        self.optional(key, |value| number(value, &bounds))
+        self.optional(key, Shape::Scalar, |value| typed::number(value, &bounds))
     }
 
     /// A number with a fraction, within bounds.
     pub(super) fn decimal(&mut self, key: &str, bounds: RangeInclusive<f64>) -> f64 {
-        self.required(key, |value| decimal(value, &bounds))
+        self.required(key, Shape::Scalar, |value| typed::decimal(value, &bounds))
     }
 
     /// A number with a fraction within bounds, or none.
@@ -333,22 +325,31 @@ impl Section<'_> {
         key: &str,
         bounds: RangeInclusive<f64>,
     ) -> Option<f64> {
-        self.optional(key, |value| decimal(value, &bounds))
+        self.optional(key, Shape::Scalar, |value| typed::decimal(value, &bounds))
     }
 
     /// `true` or `false`.
     pub(super) fn flag(&mut self, key: &str) -> bool {
-        self.required(key, |value| match value {
-            Value::Flag(flag) => Ok(*flag),
-            Value::Untyped(text) if text == "true" => Ok(true),
-            Value::Untyped(text) if text == "false" => Ok(false),
-            other => Err(wrong_type(other, "true or false", "write true or false")),
-        })
+        self.required(key, Shape::Scalar, typed::flag)
+    }
+
+    /// A text that `read` takes.
+    pub(super) fn text<T>(&mut self, key: &str, read: impl Fn(&str) -> Result<T, Wrong>) -> T {
+        self.required(key, Shape::Text, |value| read(typed::text(value)?))
+    }
+
+    /// A text that `read` takes, or none.
+    pub(super) fn optional_text<T>(
+        &mut self,
+        key: &str,
+        read: impl Fn(&str) -> Result<T, Wrong>,
+    ) -> Option<T> {
+        self.optional(key, Shape::Text, |value| read(typed::text(value)?))
     }
 
     /// A text that is parsed; `example` goes into the remedy.
     pub(super) fn parsed<T: FromStr<Err: Display>>(&mut self, key: &str, example: &str) -> T {
-        self.required(key, |value| parsed(value, example))
+        self.required(key, Shape::Text, |value| typed::parsed(value, example))
     }
 
     /// A text that is parsed, or none; `example` goes into the remedy.
@@ -357,149 +358,6 @@ impl Section<'_> {
         key: &str,
         example: &str,
     ) -> Option<T> {
-        self.optional(key, |value| parsed(value, example))
-    }
-
-    /// Texts, each of which is parsed; `example` goes into the remedy. None written: empty.
-    pub(super) fn parsed_list<T: FromStr<Err: Display>>(
-        &mut self,
-        key: &str,
-        example: &str,
-    ) -> Vec<T> {
-        self.optional(key, |value| list(value, |item| parsed(item, example)))
-            .unwrap_or_default()
-    }
-}
-
-/// A text as it was written.
-pub(super) fn text(value: &Value) -> Result<&str, Wrong> {
-    match value {
-        Value::Text(text) | Value::Untyped(text) => Ok(text),
-        other => Err(wrong_type(other, "a text", "put it into quotes")),
-    }
-}
-
-/// A text that `T` can parse.
-pub(super) fn parsed<T: FromStr<Err: Display>>(value: &Value, example: &str) -> Result<T, Wrong> {
-    let text = text(value)?;
-    text.parse().map_err(|error| {
-        Wrong::new(
-            format!("{text:?} does not do: {error}"),
-            format!("write it as {example:?}"),
-        )
-    })
-}
-
-fn duration(value: &Value) -> Result<Duration, Wrong> {
-    let remedy = "write a number with its unit, as \"45s\", \"500ms\" or \"1h 30m\"";
-    let text = match value {
-        Value::Text(text) | Value::Untyped(text) => text,
-        other => return Err(wrong_type(other, "a duration", remedy)),
-    };
-    humantime::parse_duration(text)
-        .map_err(|_| Wrong::new(format!("{text:?} is no duration"), remedy))
-}
-
-fn number<T>(value: &Value, bounds: &RangeInclusive<T>) -> Result<T, Wrong>
-where
-    T: TryFrom<i64> + PartialOrd + Display,
-{
-    let remedy = "write a whole number without quotes";
-    let number = match value {
-        Value::Integer(number) => *number,
-        Value::Untyped(text) => text
-            .replace('_', "")
-            .parse()
-            .map_err(|_| Wrong::new(format!("{text:?} is no integer"), remedy))?,
-        other => return Err(wrong_type(other, "an integer", remedy)),
-    };
-    let outside = || {
-        let (low, high) = (bounds.start(), bounds.end());
-        Wrong::new(
-            format!("is {number}"),
-            format!("choose between {low} and {high}"),
-        )
-    };
-    T::try_from(number)
-        .ok()
-        .filter(|number| bounds.contains(number))
-        .ok_or_else(outside)
-}
-
-fn decimal(value: &Value, bounds: &RangeInclusive<f64>) -> Result<f64, Wrong> {
-    let remedy = "write a number without quotes, as 0.5";
-    let number = match value {
-        Value::Float(number) => *number,
-        Value::Integer(number) => number
-            .to_string()
-            .parse()
-            .map_err(|_| Wrong::new(format!("is {number}"), remedy))?,
-        Value::Untyped(text) => text
-            .parse()
-            .map_err(|_| Wrong::new(format!("{text:?} is no number"), remedy))?,
-        other => return Err(wrong_type(other, "a number", remedy)),
-    };
-    within(number, bounds, |number| number.to_string())
-}
-
-/// The items of a list; from the environment, divided by commas.
-pub(super) fn list<T>(
-    value: &Value,
-    read: impl Fn(&Value) -> Result<T, Wrong>,
-) -> Result<Vec<T>, Wrong> {
-    match value {
-        Value::List(items) => items.iter().map(read).collect(),
-        Value::Untyped(text) => text
-            .split(',')
-            .map(str::trim)
-            .filter(|item| !item.is_empty())
-            .map(|item| read(&Value::Untyped(item.to_owned())))
-            .collect(),
-        other => Err(wrong_type(
-            other,
-            "a list",
-            "write a list, as [\"…\", \"…\"]",
-        )),
-    }
-}
-
-fn within<T: PartialOrd>(
-    value: T,
-    bounds: &RangeInclusive<T>,
-    show: impl Fn(&T) -> String,
-) -> Result<T, Wrong> {
-    if bounds.contains(&value) {
-        return Ok(value);
-    }
-    Err(Wrong::new(
-        format!("is {}", show(&value)),
-        format!(
-            "choose between {} and {}",
-            show(bounds.start()),
-            show(bounds.end())
-        ),
-    ))
-}
-
-fn wrong_type(value: &Value, wanted: &str, remedy: &str) -> Wrong {
-    Wrong::new(format!("is {}, not {wanted}", value.kind()), remedy)
-}
-
-/// A span of time as a configuration writes it.
-pub(super) fn show_duration(span: &Duration) -> String {
-    humantime::format_duration(*span).to_string()
-}
-
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::Text(text) | Value::Untyped(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Flag(flag) => flag.to_string(),
-        Value::List(items) => {
-            let items: Vec<String> = items.iter().map(text_of).collect();
-            format!("[{}]", items.join(", "))
-        }
-        Value::Foreign(kind) => (*kind).to_owned(),
+        self.optional(key, Shape::Text, |value| typed::parsed(value, example))
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::reader::Reader;
+use super::fault::Wrong;
+use super::reader::{Reader, Section};
+use super::typed::show_duration;
 use super::units::{HOUR, MILLISECOND, MINUTE, SECOND};
 
 /// How rooms are made and stopped.
@@ -20,11 +22,21 @@ impl Room {
     pub(super) fn read(reader: &mut Reader) -> Self {
         let mut s = reader.section("room");
         Self {
-            departure_timeout: s.duration("departure_timeout", SECOND..=HOUR),
+            departure_timeout: departure_timeout(&mut s),
             empty_slack: s.duration("empty_slack", Duration::ZERO..=HOUR),
             stop_interval: s.duration("stop_interval", MILLISECOND..=MINUTE),
         }
     }
+}
+
+/// LiveKit counts whole seconds; a fraction would be cut without a word.
+fn departure_timeout(s: &mut Section<'_>) -> Duration {
+    let timeout = s.duration("departure_timeout", SECOND..=HOUR);
+    if timeout.subsec_nanos() != 0 {
+        let what = format!("is {}", show_duration(&timeout));
+        s.fault("departure_timeout", Wrong::new(what, "write whole seconds"));
+    }
+    timeout
 }
 
 /// How surely rooms go that nobody needs any more.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::fault::Wrong;
-use super::reader::{Reader, text};
+use super::reader::Reader;
+use super::typed::filled;
 use super::units::{DAY, FOREVER, HOUR, MILLISECOND, MINUTE};
 
 /// Where the store is.
@@ -15,6 +16,16 @@ pub enum Location {
     Sqlite(PathBuf),
     /// This process's memory: forgets at each restart.
     Memory,
+}
+
+impl Location {
+    /// The key file beside it.
+    fn key_file(&self) -> Option<PathBuf> {
+        match self {
+            Self::Sqlite(path) => Some(path.with_extension("key")),
+            Self::Memory => None,
+        }
+    }
 }
 
 impl fmt::Display for Location {
@@ -62,14 +73,17 @@ impl Store {
     /// `data_folder` is where the file goes that nobody named.
     pub(super) fn read(reader: &mut Reader, data_folder: Option<&Path>) -> Self {
         let mut s = reader.section("store");
-        let location = s
-            .optional("url", |value| location(text(value)?, data_folder))
-            .unwrap_or(Location::Memory);
-        let key_file = s.optional("key_file", |value| Ok(PathBuf::from(text(value)?)));
-        let key_file = key_file.or_else(|| match &location {
-            Location::Sqlite(path) => Some(path.with_extension("key")),
-            Location::Memory => None,
-        });
+        let location = s.optional_text("url", |url| location(url, data_folder));
+        let location = location.unwrap_or(Location::Memory);
+        let key_file = s.optional_text("key_file", |path| filled(path).map(PathBuf::from));
+        let key_file = key_file.or_else(|| location.key_file());
+        if let Some(origin) = s.origin("url") {
+            s.show("url", location.to_string(), origin.clone());
+            if let Some(path) = &key_file {
+                let origin = s.origin("key_file").unwrap_or(origin);
+                s.show("key_file", path.display().to_string(), origin);
+            }
+        }
         Self {
             location,
             key_file,
