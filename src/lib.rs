@@ -1,7 +1,10 @@
 //! One intended call, at most one ring.
 
+pub mod admission;
 pub mod config;
 pub mod ledger;
 pub mod model;
+pub mod placement;
 pub mod provider;
 pub mod runtime;
+pub mod telemetry;
