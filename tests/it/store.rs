@@ -1,5 +1,9 @@
 //! The stores against their one suite, and what each can do beyond it.
 
+mod disk;
+mod faults;
+mod speed;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,11 +11,41 @@ use async_trait::async_trait;
 use ringonce::ledger::store::memory::Memory;
 use ringonce::ledger::store::sqlite::{Options, Sqlite};
 use ringonce::ledger::store::suite::Harness;
-use ringonce::ledger::store::{Epoch, Store};
+use ringonce::ledger::store::{Commit, CommitId, Epoch, Event, Key, Kind, Put, Store};
+use ringonce::model::id::Partition;
 use ringonce::model::time::Time;
 use ringonce::runtime::ids::RandomIds;
 use tempfile::TempDir;
 use uuid::Uuid;
+
+const P: Partition = Partition(0);
+
+fn key(name: &str) -> Key {
+    Key::new(Kind::Attempt, format!("w/{name}"))
+}
+
+/// A new record `name` with a body of `bytes`, and an event about it.
+fn commit_of(store: &dyn Store, id: u128, name: &str, bytes: usize) -> Commit {
+    let put = Put {
+        key: key(name),
+        format: 1,
+        due: None,
+        index: Vec::new(),
+        body: vec![b'x'; bytes],
+    };
+    Commit {
+        id: CommitId(Uuid::from_u128(id)),
+        epoch: store.epoch(),
+        at: Time::from_secs(1),
+        expect: [(key(name), None)].into(),
+        put: vec![put],
+        delete: Vec::new(),
+        events: vec![Event {
+            key: key(name),
+            body: b"made".to_vec(),
+        }],
+    }
+}
 
 /// Whether a harness restarts its store before every call.
 #[derive(Clone, Copy, PartialEq, Eq)]
