@@ -131,7 +131,7 @@ impl Sqlite {
     pub(super) async fn write<T, F>(&self, act: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
     {
         let (ask, answer) = Ask::new(act);
         match self.queues().as_ref() {
@@ -152,10 +152,10 @@ impl Sqlite {
     }
 
     /// As [`Self::write`], for what has no expectation of its own.
-    async fn write_here<T, F>(&self, act: F) -> Result<T, Error>
+    async fn write_here<T, F>(&self, mut act: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> Result<T, Fault> + Send + 'static,
     {
         let epoch = self.epoch;
         self.write(move |tx| {
@@ -382,17 +382,28 @@ mod tests {
             id: uuid::Uuid::from_u128(n),
             since: Time::ZERO,
         };
-        // Polled in order without a pause between them, so that they may share a group.
+        // The writer is held until the others wait for it, so that they are one group.
+        let (entered, inside) = std::sync::mpsc::channel();
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let hold = store.write(move |_| {
+            entered.send(()).unwrap();
+            Ok(released.recv().is_ok())
+        });
         let ends = tokio::join!(biased;
-            store.write(move |tx| tx.begin_epoch(epoch(1))),
+            hold,
+            async {
+                inside.recv().unwrap();
+                store.write(move |tx| tx.begin_epoch(epoch(1))).await
+            },
             store.write(move |tx| {
                 tx.begin_epoch(epoch(2))?;
                 Err::<(), Fault>(Failure::Busy.into())
             }),
             store.write(|tx| Ok(tx.state.epoch)),
+            async { release.send(()).unwrap() },
         );
-        assert_eq!(ends.0, Ok(()));
-        assert_eq!(ends.1, Err(Error::NotApplied(Failure::Busy)));
-        assert_eq!(ends.2, Ok(epoch(1)));
+        assert_eq!((ends.0, ends.1), (Ok(true), Ok(())));
+        assert_eq!(ends.2, Err(Error::NotApplied(Failure::Busy)));
+        assert_eq!(ends.3, Ok(epoch(1)));
     }
 }

@@ -1,8 +1,8 @@
 //! The default store: one `SQLite` file, and one `serve` at a time on it.
 //!
 //! - One thread writes. It drains its bounded queue, applies all that it found in one
-//!   transaction, each behind a savepoint so that one that fails undoes no other, and
-//!   answers only after the `COMMIT` is on the disk (`WAL`, `synchronous=FULL`): one
+//!   transaction (one that conflicts has written nothing, and one that fails half-way sends
+//!   the others into transactions of their own), and answers only after the `COMMIT` is on the disk (`WAL`, `synchronous=FULL`): one
 //!   `fsync` for all. A full queue answers [`Busy`](super::Failure::Busy) at once.
 //! - A few threads read, each on a connection of its own, so that no read waits for a disk.
 //! - One thread moves the write-ahead log into the file, passively.

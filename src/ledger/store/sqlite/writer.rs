@@ -15,7 +15,8 @@ use crate::ledger::store::{Error, Failure};
 
 /// A piece of work for the writer. It answers exactly once, after its group's end.
 pub(super) trait Work: Send {
-    /// Does it, inside the group's transaction. An error undoes this piece alone.
+    /// Does it, inside a transaction. It is done again after a transaction that failed, so
+    /// it may not use itself up.
     fn act(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault>;
     /// Answers the caller; an error is what became of its group, or of itself.
     fn answer(self: Box<Self>, end: Result<(), Error>);
@@ -23,7 +24,7 @@ pub(super) trait Work: Send {
 
 /// Work that is a function, and where its answer goes.
 pub(super) struct Ask<T, F> {
-    act: Option<F>,
+    act: F,
     value: Option<T>,
     reply: oneshot::Sender<Result<T, Error>>,
 }
@@ -32,7 +33,7 @@ impl<T, F> Ask<T, F> {
     pub(super) fn new(act: F) -> (Self, oneshot::Receiver<Result<T, Error>>) {
         let (reply, answer) = oneshot::channel();
         let ask = Self {
-            act: Some(act),
+            act,
             value: None,
             reply,
         };
@@ -43,20 +44,18 @@ impl<T, F> Ask<T, F> {
 impl<T, F> Work for Ask<T, F>
 where
     T: Send,
-    F: FnOnce(&mut Tx<'_>) -> Result<T, Fault> + Send,
+    F: FnMut(&mut Tx<'_>) -> Result<T, Fault> + Send,
 {
     fn act(&mut self, tx: &mut Tx<'_>) -> Result<(), Fault> {
-        if let Some(act) = self.act.take() {
-            self.value = Some(act(tx)?);
-        }
+        self.value = None;
+        self.value = Some((self.act)(tx)?);
         Ok(())
     }
 
     fn answer(self: Box<Self>, end: Result<(), Error>) {
-        let undone = Error::NotApplied(Failure::Other("it was never done".to_owned()));
         let Self { value, reply, .. } = *self;
         // A caller that no longer waits is answered by the record.
-        drop(reply.send(end.and_then(|()| value.ok_or(undone))));
+        drop(reply.send(end.and_then(|()| value.ok_or_else(never_done))));
     }
 }
 
@@ -85,7 +84,7 @@ impl Writer {
                 self.roll_back();
                 Error::Unknown(Failure::Other("the store's writer panicked".to_owned()))
             } else {
-                Error::NotApplied(Failure::Other("it was never done".to_owned()))
+                never_done()
             };
             for work in group.drain(..) {
                 work.answer(Err(left.clone()));
@@ -96,7 +95,18 @@ impl Writer {
     fn group(&mut self, group: &mut Vec<Box<dyn Work>>) {
         let ends = match self.apply(group) {
             Ok(ends) => ends,
-            Err(error) => vec![Err(error); group.len()],
+            Err(Stop::All(error)) => vec![Err(error); group.len()],
+            // One of them failed after it had written. The transaction is gone with all of
+            // its pieces, and so each has one of its own now: that one fails alone. This is
+            // rare enough (a full disk, damage) to pay for it with an fsync each, where a
+            // savepoint around every piece would copy every page that it touches.
+            Err(Stop::One) => (group.iter_mut())
+                .map(|work| match self.apply(std::slice::from_mut(work)) {
+                    Ok(mut ends) => ends.pop().unwrap_or(Ok(())),
+                    Err(Stop::All(error)) => Err(error),
+                    Err(Stop::One) => Err(never_done()),
+                })
+                .collect(),
         };
         for (work, end) in group.drain(..).zip(ends) {
             work.answer(end);
@@ -104,27 +114,33 @@ impl Writer {
         self.pressure.relieve(&self.conn);
     }
 
-    /// How each of `group` ended; an error where they all ended alike.
-    fn apply(&mut self, group: &mut [Box<dyn Work>]) -> Result<Vec<Result<(), Error>>, Error> {
+    /// How each of `group` ended, all in one transaction.
+    fn apply(&mut self, group: &mut [Box<dyn Work>]) -> Result<Vec<Result<(), Error>>, Stop> {
         if let Some(why) = &self.broken {
-            return Err(Error::NotApplied(why.clone()));
+            return Err(Stop::All(Error::NotApplied(why.clone())));
         }
         self.same_file()?;
-        let not_applied = |error: &rusqlite::Error| Error::NotApplied(failure(error));
-        self.execute("BEGIN IMMEDIATE")
-            .map_err(|error| not_applied(&error))?;
+        self.execute("BEGIN IMMEDIATE")?;
         let mut tx = Tx {
             conn: &self.conn,
             state: self.state,
         };
+        let alone = group.len() == 1;
         let mut ends = Vec::with_capacity(group.len());
         for work in group {
-            match one(&mut tx, work.as_mut()) {
-                Ok(end) => ends.push(end),
-                Err(error) => {
-                    self.roll_back();
-                    return Err(not_applied(&error));
-                }
+            let (before, changes) = (tx.state, tx.conn.total_changes());
+            let Err(fault) = work.act(&mut tx) else {
+                ends.push(Ok(()));
+                continue;
+            };
+            let intact = !tx.conn.is_autocommit() && tx.conn.total_changes() == changes;
+            let end = Error::NotApplied(fault.into());
+            if intact {
+                tx.state = before;
+                ends.push(Err(end));
+            } else {
+                self.roll_back();
+                return Err(if alone { Stop::All(end) } else { Stop::One });
             }
         }
         let state = tx.state;
@@ -132,10 +148,10 @@ impl Writer {
             && let Err(error) = schema::set_version(&self.conn, state.version)
         {
             self.roll_back();
-            return Err(not_applied(&error));
+            return Err(error.into());
         }
         if let Err(error) = self.execute("COMMIT") {
-            return Err(self.not_committed(&error));
+            return Err(Stop::All(self.not_committed(&error)));
         }
         self.state = state;
         Ok(ends)
@@ -178,26 +194,27 @@ impl Writer {
     }
 }
 
-/// One piece of work behind a savepoint. An `Err` is the whole transaction's end.
-fn one(tx: &mut Tx<'_>, work: &mut dyn Work) -> rusqlite::Result<Result<(), Error>> {
-    let execute = |tx: &Tx<'_>, sql: &str| tx.conn.prepare_cached(sql)?.execute([]).map(drop);
-    let before = tx.state;
-    execute(tx, "SAVEPOINT work")?;
-    let end = match work.act(tx) {
-        Ok(()) => Ok(()),
-        Err(fault) => {
-            // A full disk may roll the whole transaction back by itself. Then nothing of
-            // the group is left, whatever its earlier pieces believe.
-            if tx.conn.is_autocommit()
-                && let Fault::Sql(error) = fault
-            {
-                return Err(error);
-            }
-            tx.state = before;
-            execute(tx, "ROLLBACK TO work")?;
-            Err(Error::NotApplied(fault.into()))
-        }
-    };
-    execute(tx, "RELEASE work")?;
-    Ok(end)
+/// Why a transaction ended without a commit.
+enum Stop {
+    /// For a reason that is nobody's own: all of its pieces share the error.
+    All(Error),
+    /// A piece failed after it had written, and others were with it.
+    One,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::All(error)
+    }
+}
+
+/// Before the `COMMIT` nothing is on the disk.
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::All(Error::NotApplied(failure(&error)))
+    }
+}
+
+fn never_done() -> Error {
+    Error::NotApplied(Failure::Other("it was never done".to_owned()))
 }
