@@ -13,6 +13,7 @@ use prost::Message;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
+use super::call::{no_response, not_found};
 use super::token::{Credentials, Grant};
 use super::trunks::Trunks;
 use super::wire::{Answer, Method, Reply, Request, Wire};
@@ -130,7 +131,9 @@ impl Client {
         let method = request.method;
         let started = Instant::now();
         let reply = self.wire.send(request).await;
-        log(method, &reply.answer, started.elapsed());
+        if !is_answer(method, &reply.answer) {
+            log(method, &reply.answer, started.elapsed());
+        }
         reply
     }
 
@@ -153,11 +156,22 @@ fn worth_repeating(answer: &Answer) -> bool {
     match answer {
         Answer::NotSent(_) | Answer::Lost(_) => true,
         Answer::Done(_) => false,
-        // "No response from servers" is LiveKit's way to say that the room lives on no node.
-        Answer::Refused(refusal) => {
-            refusal.status >= 500 && !refusal.msg.contains("no response from servers")
-        }
+        Answer::Refused(refusal) => refusal.status >= 500 && !no_response(answer),
         Answer::Strange(status) => *status >= 500,
+    }
+}
+
+/// Whether a request was answered in full, although by a refusal.
+fn is_answer(method: Method, answer: &Answer) -> bool {
+    match method {
+        Method::GetParticipant | Method::DeleteRoom => not_found(answer),
+        Method::ListDispatch => no_response(answer),
+        Method::CreateRoom
+        | Method::ListRooms
+        | Method::ListParticipants
+        | Method::CreateDispatch
+        | Method::ListTrunks
+        | Method::Dial => false,
     }
 }
 

@@ -574,3 +574,19 @@ async fn tokens_follow_the_clock_that_was_given() {
     let claims = Claims::from_unverified(token.expose_secret()).unwrap();
     assert_eq!((claims.nbf, claims.exp), (1000, 1060));
 }
+
+/// Every request can be awaited in a task of its own.
+#[test]
+fn the_clients_futures_move_between_threads() {
+    fn moves<T: Send>(_: &T) {}
+    let (client, _) = client([]);
+    let (room, name, id) = (room(), main_trunk(), TrunkId::from("ST_1".to_owned()));
+    let (attempt, headers) = ("a".parse().unwrap(), BTreeMap::new());
+    moves(&client);
+    moves(&client.create_room(&new_room()));
+    moves(&client.delete_stale(&room));
+    moves(&client.participants(&room));
+    moves(&client.dispatches(&room));
+    moves(&client.resolve_trunk(&name));
+    moves(&client.dial(dial(&id, &room, &attempt, &headers)));
+}

@@ -14,17 +14,26 @@ use ringonce::provider::token::Credentials;
 use ringonce::provider::wire::{Answer, Lost, Method, NotSent, Reply, Request, Wire};
 use ringonce::runtime::clock::SystemClock;
 use ringonce::runtime::tasks::Tasks;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use wiremock::matchers::{header, method, path};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
+/// For `localhost`, signed by itself, valid for a hundred years.
+const CERTIFICATE: &str = include_str!("../../fixtures/tls/certificate.pem");
+/// Its key, worth nothing anywhere else.
+const KEY: &str = include_str!("../../fixtures/tls/key.pem");
+
 /// What the raw server does with each request.
 #[derive(Debug, Clone)]
 enum Act {
     /// Resets the connection before it has read anything.
     ResetAtOnce,
+    /// Sends these bytes before it has read anything, and closes.
+    Greet(&'static str),
     /// Reads the request and closes.
     Close,
     /// Reads the request and resets.
@@ -78,10 +87,13 @@ async fn serve(server: &Raw, mut stream: TcpStream, act: Act) -> io::Result<()> 
     if matches!(act, Act::ResetAtOnce) {
         return stream.set_zero_linger();
     }
+    if let Act::Greet(bytes) = act {
+        return stream.write_all(bytes.as_bytes()).await;
+    }
     while let Some(request) = read(&mut stream).await? {
         server.requests.lock().unwrap().push(request);
         match &act {
-            Act::ResetAtOnce | Act::Reset => return stream.set_zero_linger(),
+            Act::ResetAtOnce | Act::Greet(_) | Act::Reset => return stream.set_zero_linger(),
             Act::Close => return Ok(()),
             Act::Half(bytes) => {
                 stream.write_all(bytes.as_bytes()).await?;
@@ -299,17 +311,75 @@ async fn where_no_connection_stood_nothing_was_sent() {
     // A label of 64 bytes is refused by the resolver itself (RFC 1035, 2.3.4).
     let no_name = format!("http://{}.invalid", "x".repeat(64));
     // A server that speaks no TLS: the handshake fails, and the request never leaves.
-    let (server, plain) = raw(Act::Half("no TLS here\r\n")).await;
-    let no_tls = plain.replace("http:", "https:");
-    for url in [nobody, no_name, no_tls] {
-        assert_eq!(
-            dial(&url).await,
-            Answer::NotSent(NotSent::NoConnection),
-            "{url}"
-        );
+    let (_garbage, garbage) = raw(Act::Greet("no TLS here\r\n")).await;
+    for url in [nobody, no_name, garbage.replace("http:", "https:")] {
+        let answer = dial(&url).await;
+        assert_eq!(answer, Answer::NotSent(NotSent::NoConnection), "{url}");
     }
-    let seen = server.requests.lock().unwrap();
-    assert!(seen.iter().all(|text| !text.contains("POST")));
+}
+
+/// A handshake that hangs ends by the connect timeout, and the request never left.
+#[tokio::test]
+async fn a_handshake_that_hangs_is_not_sent() {
+    let (server, url) = raw(Act::Close).await;
+    let wire = Http::new(&HttpConfig {
+        connect_timeout: Duration::from_millis(50),
+        ..HttpConfig::at(url.replace("http:", "https:"))
+    });
+    let reply = wire.unwrap().send(request(Method::Dial)).await;
+    assert_eq!(reply.answer, Answer::NotSent(NotSent::NoConnection));
+    assert!(server.requests.lock().unwrap().is_empty());
+}
+
+/// A server with a certificate of its own authority.
+async fn tls_server() -> (Tasks, String) {
+    let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let tasks = Tasks::default();
+    tasks.spawn("tls", async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // A client that does not trust the certificate ends the handshake.
+            let Ok(mut stream) = acceptor.accept(stream).await else {
+                continue;
+            };
+            let mut bytes = [0; 4096];
+            let read = stream.read(&mut bytes).await.unwrap();
+            let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+            assert!(text.starts_with("POST /twirp/"), "{text}");
+            stream.write_all(answer(200, "").as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+        }
+    });
+    (tasks, format!("wss://localhost:{port}"))
+}
+
+/// TLS: a private authority is trusted where it is configured, and nowhere else.
+#[tokio::test]
+async fn tls_trusts_the_configured_authority_alone() {
+    let (tasks, url) = tls_server().await;
+    let reply = wire(&url).send(request(Method::Dial)).await;
+    assert_eq!(reply.answer, Answer::NotSent(NotSent::NoConnection));
+
+    let root = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes()).unwrap();
+    let trusting = Http::new(&HttpConfig {
+        roots: vec![root],
+        ..HttpConfig::at(url)
+    })
+    .unwrap();
+    let reply = trusting.send(request(Method::Dial)).await;
+    assert_eq!(reply.answer, Answer::Done(Vec::new()));
+    assert_eq!(tasks.panics(), 0);
+    tasks.abort_all();
 }
 
 /// One connection a dial, so that no pool can send one again; the others share theirs.
