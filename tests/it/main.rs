@@ -1,3 +1,4 @@
 //! The whole product from outside, one binary: each module a topic.
 
+#[cfg(test)]
 mod provider;
