@@ -1,4 +1,5 @@
 //! The whole product from outside, one binary: each module a topic.
 
+mod config;
 #[cfg(test)]
 mod provider;
