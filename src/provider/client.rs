@@ -36,6 +36,9 @@ pub struct Limits {
     /// How long the token of a request other than the dial is valid. It outlives its request by
     /// little, so that a leaked one is worth little.
     pub token_ttl: Duration,
+    /// How long a trunk's id is kept before its name is looked up again, so that a trunk that
+    /// was renamed or replaced is noticed although its old id still dials.
+    pub trunk_cache: Duration,
 }
 
 impl Default for Limits {
@@ -47,6 +50,7 @@ impl Default for Limits {
             longest_pause: Duration::from_secs(1),
             names_per_list: 200,
             token_ttl: Duration::from_mins(1),
+            trunk_cache: Duration::from_mins(10),
         }
     }
 }
@@ -83,7 +87,7 @@ impl Client {
             credentials,
             clock,
             limits,
-            trunks: Trunks::default(),
+            trunks: Trunks::new(limits.trunk_cache),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Trunks by name: one list for all, exact names, and errors that say what is wrong.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use livekit_protocol as proto;
 use prost::Message;
@@ -70,6 +72,18 @@ async fn r09_what_cannot_heal_is_said() {
     let error = client.resolve_trunk(&main_trunk()).await.unwrap_err();
     assert_eq!(error, TrunkError::Unclear(Doubt::Failed(503)));
     assert_eq!(error.failure(), TryFailure::PlatformUnreachable);
+}
+
+/// A trunk that was replaced is noticed in time, although nothing failed.
+#[tokio::test(start_paused = true)]
+async fn an_id_is_kept_for_its_time() {
+    let (client, script) = client([one("ST_1"), one("ST_2")]);
+    let name = main_trunk();
+    for (after, wanted, left) in [(0, "ST_1", 1), (599, "ST_1", 1), (1, "ST_2", 0)] {
+        tokio::time::advance(Duration::from_secs(after)).await;
+        assert_eq!(client.resolve_trunk(&name).await.unwrap().as_str(), wanted);
+        assert_eq!(script.left(), left);
+    }
 }
 
 /// One that lists is dropped half-way; the next in line lists, and nobody waits for ever.
