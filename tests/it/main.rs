@@ -2,3 +2,5 @@
 
 mod config;
 mod store;
+#[cfg(test)]
+mod provider;
