@@ -1,5 +1,6 @@
-//! What will happen, and when. Entries of things that are over are ignored when they
-//! come due, which is simpler than finding them.
+//! What will happen, and when. Most entries of things that are over are ignored when they
+//! come due, which is simpler than finding them; a room's are taken back, since they
+//! would be kept for minutes after it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -76,16 +77,27 @@ pub(super) enum Step {
     BridgeLost,
 }
 
+/// Names an entry, to take it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry(Duration, u64);
+
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    entries: BTreeMap<(Duration, u64), Event>,
+    entries: BTreeMap<Entry, Event>,
     next: u64,
 }
 
 impl Agenda {
-    pub(super) fn put(&mut self, at: Duration, event: Event) {
+    pub(super) fn put(&mut self, at: Duration, event: Event) -> Entry {
         self.next += 1;
-        self.entries.insert((at, self.next), event);
+        let entry = Entry(at, self.next);
+        self.entries.insert(entry, event);
+        entry
+    }
+
+    /// Takes an entry back; that it has come due already is no matter.
+    pub(super) fn take_back(&mut self, entry: Entry) {
+        self.entries.remove(&entry);
     }
 
     /// The earliest entry that is due at `now`.
@@ -94,11 +106,11 @@ impl Agenda {
         if entry.key().0 > now {
             return None;
         }
-        let ((at, _), event) = entry.remove_entry();
+        let (Entry(at, _), event) = entry.remove_entry();
         Some((at, event))
     }
 
     pub(super) fn next_at(&self) -> Option<Duration> {
-        self.entries.first_key_value().map(|((at, _), _)| *at)
+        self.entries.first_key_value().map(|(Entry(at, _), _)| *at)
     }
 }

@@ -4,7 +4,6 @@ use livekit_protocol as lk;
 use lk::DisconnectReason;
 use lk::participant_info::{Kind, State};
 
-use super::agenda::{Event, Place};
 use super::machine::Platform;
 
 /// Somebody in a room.
@@ -191,12 +190,8 @@ impl Platform {
         };
         if !person.is_dependent() {
             room.left = now;
-            let place = Place {
-                name: name.to_owned(),
-                sid: room.record.sid.clone(),
-            };
-            let at = now + room.departure();
-            self.agenda.put(at, Event::Idle(place));
+            let departure = room.departure();
+            self.look_after(name, departure);
         }
         self.tell(name, "participant_left", event);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use livekit_protocol as lk;
 use lk::DisconnectReason;
 
-use super::agenda::{Event, Place};
+use super::agenda::{Entry, Event, Place};
 use super::answer::{Code, Refusal};
 use super::machine::Platform;
 use super::people::Person;
@@ -41,6 +41,8 @@ pub(super) struct Room {
     pub(super) joined: bool,
     /// When the last of them left.
     pub(super) left: Duration,
+    /// When it is next looked at whether it is over.
+    pub(super) look: Option<Entry>,
     /// Whether the records list it.
     pub(super) listed: bool,
     /// Whether the records know its node, so that a delete reaches it.
@@ -160,6 +162,7 @@ impl Platform {
             created: self.now,
             joined: false,
             left: self.now,
+            look: None,
             listed: true,
             routed: true,
             counts: (0, 0),
@@ -169,12 +172,9 @@ impl Platform {
             room: Some(room.record.clone()),
             ..lk::WebhookEvent::default()
         };
-        let place = Place {
-            name: name.clone(),
-            sid: room.record.sid.clone(),
-        };
-        self.agenda.put(self.now + room.empty(), Event::Idle(place));
+        let empty = room.empty();
         self.rooms.insert(name.clone(), room);
+        self.look_after(&name, empty);
         self.tell(&name, "room_started", event);
         if agents.is_empty() {
             self.dispatch(&name, lk::CreateAgentDispatchRequest::default());
@@ -330,11 +330,29 @@ impl Platform {
         }
         let (now, every) = (self.now, self.settings.times.counts);
         if let Some(mut room) = self.rooms.remove(name) {
+            if let Some(look) = room.look {
+                self.agenda.take_back(look);
+            }
             let event = lk::WebhookEvent {
                 room: Some(room.told(now, every)),
                 ..lk::WebhookEvent::default()
             };
             self.tell(name, "room_finished", event);
+        }
+    }
+
+    /// Looks after `span` whether the room is over; an earlier look is taken back.
+    pub(super) fn look_after(&mut self, name: &str, span: Duration) {
+        let Some(room) = self.rooms.get_mut(name) else {
+            return;
+        };
+        let place = Place {
+            name: name.to_owned(),
+            sid: room.record.sid.clone(),
+        };
+        let look = self.agenda.put(self.now + span, Event::Idle(place));
+        if let Some(earlier) = room.look.replace(look) {
+            self.agenda.take_back(earlier);
         }
     }
 
