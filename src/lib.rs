@@ -2,6 +2,7 @@
 
 pub mod admission;
 pub mod config;
+pub mod lab;
 pub mod ledger;
 pub mod model;
 pub mod placement;

@@ -4,3 +4,4 @@ mod config;
 mod store;
 #[cfg(test)]
 mod provider;
+mod sandbox;
