@@ -25,6 +25,7 @@ mod calls;
 mod carrier;
 mod dial;
 mod encode;
+mod endings;
 mod faults;
 mod hooks;
 mod machine;

@@ -8,6 +8,11 @@ use ringonce::lab::platform::{
 };
 use serde_json::{Value, json};
 
+/// A callee who rings and never answers.
+pub(super) const RINGS: &str = "+12025550108";
+/// One who answers.
+pub(super) const ANSWERS: &str = "+12025550100";
+
 pub(super) const KEY: &str = "devkey";
 pub(super) const SECRET: &str = "devsecret_that_is_at_least_32_chars_long";
 
@@ -273,4 +278,52 @@ pub(super) fn lines(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).expect("a line of the recording is JSON"))
         .collect()
+}
+
+/// A platform with the sandbox's own settings.
+pub(super) fn world() -> World {
+    World::new(Settings::default())
+}
+
+pub(super) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(super) fn status(fate: &Fate) -> u16 {
+    match fate {
+        Fate::Answered(status, _) => *status,
+        Fate::Cut => panic!("the connection was cut"),
+    }
+}
+
+pub(super) fn body(fate: Fate) -> Value {
+    match fate {
+        Fate::Answered(_, body) => body,
+        Fate::Cut => panic!("the connection was cut"),
+    }
+}
+
+pub(super) fn room(name: &str) -> Value {
+    json!({"room": name})
+}
+
+pub(super) fn create(world: &mut World, name: &str) -> Value {
+    let metadata = json!({"workspace": "w", "attempt": "a1", "contact": "c1"}).to_string();
+    let asked = json!({"name": name, "metadata": metadata});
+    body(world.ask("CreateRoom", "", &asked))
+}
+
+pub(super) fn sip_calls(world: &World) -> u32 {
+    world
+        .platform
+        .state()
+        .sip_calls
+        .iter()
+        .map(|call| call.count)
+        .sum()
+}
+
+pub(super) fn participants(world: &mut World, name: &str) -> usize {
+    let listed = body(world.ask("ListParticipants", name, &room(name)));
+    listed["participants"].as_array().map_or(0, Vec::len)
 }
