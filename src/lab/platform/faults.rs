@@ -82,10 +82,11 @@ enum Kind {
     RoomCreate500,
     Dispatch503,
     Delete500,
+    AgentAbsent,
     WebhookOutage,
 }
 
-const NAMES: [(&str, Kind); 17] = [
+const NAMES: [(&str, Kind); 18] = [
     ("trunk_flush", Kind::TrunkFlush),
     ("redis_flush", Kind::RedisFlush),
     ("bridge_killed", Kind::BridgeKilled),
@@ -102,6 +103,7 @@ const NAMES: [(&str, Kind); 17] = [
     ("room_create_500", Kind::RoomCreate500),
     ("dispatch_503", Kind::Dispatch503),
     ("delete_500", Kind::Delete500),
+    ("agent_absent", Kind::AgentAbsent),
     ("webhook_outage", Kind::WebhookOutage),
 ];
 
@@ -160,6 +162,11 @@ impl Faults {
             self.0.remove(at);
         }
         Some(found)
+    }
+
+    /// Whether no worker is there for the next dispatch of a named agent.
+    pub(super) fn agent_absent(&mut self) -> bool {
+        self.take(|kind, _| kind == Kind::AgentAbsent).is_some()
     }
 
     pub(super) fn webhook_outage(&mut self) -> bool {
@@ -222,6 +229,7 @@ impl Kind {
             | Self::ClockSkew
             | Self::Overload
             | Self::NoBridge
+            | Self::AgentAbsent
             | Self::WebhookOutage => false,
         }
     }
@@ -280,6 +288,7 @@ impl Kind {
             | Self::ClockSkew
             | Self::Overload
             | Self::NoBridge
+            | Self::AgentAbsent
             | Self::WebhookOutage => None,
         }
     }
@@ -307,6 +316,7 @@ impl Platform {
             | Kind::RoomCreate500
             | Kind::Dispatch503
             | Kind::Delete500
+            | Kind::AgentAbsent
             | Kind::WebhookOutage => self.faults.arm(*kind, fault),
         }
         Ok(())

@@ -157,3 +157,38 @@ fn a_flushed_trunk_comes_back_under_another_id() {
     assert_eq!(status(&w.wait(sent)), 200);
     assert_eq!((w.platform.state().dials["S1"], sip_calls(&w)), (2, 1));
 }
+
+#[test]
+fn a_slow_platform_has_done_it_long_before_it_says_so() {
+    let mut w = world();
+    for method in ["CreateRoom", "CreateSIPParticipant"] {
+        w.fault(Fault {
+            millis: Some(7_000),
+            ..Fault::on("slow", method)
+        });
+    }
+    let sent = w.send("CreateRoom", &token("room"), None, &json!({"name": "room"}));
+    assert_eq!(w.platform.state().rooms.len(), 1);
+    assert_eq!((status(&w.wait(sent)), w.now), (200, secs(7)));
+    let dialed_at = w.now;
+    let sent = w.dial("room", ANSWERS);
+    w.pass(secs(7));
+    assert_eq!(w.platform.state().sip_calls[0].status, "active");
+    assert_eq!(w.fate_of(sent), None);
+    assert_eq!(status(&w.wait(sent)), 200);
+    assert!(w.now > dialed_at + secs(8));
+}
+
+#[test]
+fn an_absent_agent_is_not_asked_for_again() {
+    let mut w = world();
+    create(&mut w, "room");
+    w.fault(Fault::named("agent_absent"));
+    let wanted = json!({"room": "room", "agent_name": "caller"});
+    assert_eq!(status(&w.ask("CreateDispatch", "room", &wanted)), 200);
+    w.pass(secs(60));
+    assert_eq!(participants(&mut w, "room"), 0);
+    w.ask("CreateDispatch", "room", &wanted);
+    w.pass(secs(1));
+    assert_eq!(participants(&mut w, "room"), 1);
+}
