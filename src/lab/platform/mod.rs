@@ -40,7 +40,7 @@ mod token;
 mod trunks;
 
 pub use callees::{Callee, callees};
-pub use faults::{Fault, FaultError, fault_names};
+pub use faults::{Fault, FaultError, fault_names, faults};
 pub use hooks::{Delivery, Hook, HookTicket};
 pub use machine::Platform;
 pub use message::{CallTicket, Output, Reply, Request, Response};
