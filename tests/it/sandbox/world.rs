@@ -37,7 +37,10 @@ pub(super) struct World {
     pub(super) hooks: Vec<Value>,
     /// How the receiver of webhooks answers.
     pub(super) receiver: Option<Delivery>,
+    /// How long the last request took that was waited for, in the platform's time.
+    pub(super) took: Duration,
     done: Vec<Fate>,
+    sent_at: BTreeMap<CallTicket, Duration>,
     fates: BTreeMap<CallTicket, Fate>,
 }
 
@@ -65,7 +68,9 @@ impl World {
                 status: 200,
                 retry_after: None,
             }),
+            took: Duration::ZERO,
             done: Vec::new(),
+            sent_at: BTreeMap::new(),
             fates: BTreeMap::new(),
         }
     }
@@ -94,7 +99,10 @@ impl World {
                 self.done.push(fate(&response));
                 Sent::Done(self.done.len() - 1)
             }
-            Reply::Later(ticket) => Sent::Waits(ticket),
+            Reply::Later(ticket) => {
+                self.sent_at.insert(ticket, self.now);
+                Sent::Waits(ticket)
+            }
         }
     }
 
@@ -106,7 +114,10 @@ impl World {
 
     pub(super) fn wait(&mut self, sent: Sent) -> Fate {
         let ticket = match sent {
-            Sent::Done(at) => return self.done[at].clone(),
+            Sent::Done(at) => {
+                self.took = Duration::ZERO;
+                return self.done[at].clone();
+            }
             Sent::Waits(ticket) => ticket,
         };
         while !self.fates.contains_key(&ticket) {
@@ -117,6 +128,7 @@ impl World {
             self.now = self.now.max(next);
             self.settle();
         }
+        self.took = self.now.saturating_sub(self.sent_at[&ticket]);
         self.fates[&ticket].clone()
     }
 
