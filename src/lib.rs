@@ -1,5 +1,6 @@
 //! One intended call, at most one ring.
 
+pub mod api;
 pub mod ledger;
 pub mod model;
 pub mod provider;

@@ -1,0 +1,3 @@
+//! gRPC in.
+
+pub mod proto;
