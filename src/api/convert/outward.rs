@@ -1,0 +1,167 @@
+//! An attempt as callers see it.
+
+use std::time::Duration;
+
+use super::enums;
+use super::explain::{explanation, follow_up};
+use super::fields::timestamp;
+use crate::api::core::Version;
+use crate::api::proto;
+use crate::model::attempt::{Attempt, Next, State, StopWhy, Transition};
+use crate::model::disposition::Fault;
+use crate::model::time::Time;
+
+/// The attempt as callers see it at `now`. The number is masked; what is sealed stays so.
+/// `lost_again` is when a refusal for lost history is asked again.
+#[must_use]
+pub fn attempt(
+    attempt: &Attempt,
+    version: Version,
+    now: Time,
+    lost_again: Duration,
+) -> proto::Attempt {
+    let spec = &attempt.spec;
+    let mut out = proto::Attempt {
+        workspace: attempt.workspace.to_string(),
+        attempt_id: attempt.id.to_string(),
+        contact_id: spec.contact.to_string(),
+        outreach_id: spec.outreach.to_string(),
+        campaign_id: spec
+            .campaign
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        to: attempt.number_mask.clone(),
+        follows: spec.follows.as_ref().map(|follows| proto::Follows {
+            attempt_id: follows.attempt.to_string(),
+            reason: follows.reason.clone(),
+        }),
+        trunk: spec.trunk.to_string(),
+        agent_name: spec.agent.name.to_string(),
+        labels: spec.labels.clone(),
+        priority: i32::from(spec.priority),
+        keep: enums::keep(spec.keep).into(),
+        intend_time: Some(timestamp(spec.intend_time)),
+        expire_time: Some(timestamp(spec.expire_time)),
+        create_time: Some(timestamp(attempt.create_time)),
+        state: enums::state(attempt.state).into(),
+        settled: attempt.is_settled(),
+        reason: reason(attempt),
+        explanation: explanation(attempt),
+        history: attempt.history.iter().map(transition).collect(),
+        etag: version.0.to_string(),
+        r#try: number(attempt.tries),
+        ..proto::Attempt::default()
+    };
+    next(&mut out, attempt, now, lost_again);
+    last_try(&mut out, attempt);
+    ending(&mut out, attempt);
+    out
+}
+
+fn number(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+fn next(out: &mut proto::Attempt, attempt: &Attempt, now: Time, lost_again: Duration) {
+    match attempt.next(now, lost_again) {
+        Next::Ack => out.set_next(proto::attempt::Next::Ack),
+        Next::Repeat(at) => {
+            out.set_next(proto::attempt::Next::Repeat);
+            out.next_time = Some(timestamp(at));
+        }
+    }
+}
+
+/// Why it waits or was refused.
+fn reason(attempt: &Attempt) -> Option<proto::Reason> {
+    let waiting = attempt.waiting.as_ref()?;
+    Some(proto::Reason {
+        rule: waiting.reason.rule.name().to_owned(),
+        holder_attempt_id: waiting
+            .reason
+            .holder
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+        until: waiting.reason.until.map(timestamp),
+        count: number(waiting.count),
+    })
+}
+
+/// The present or last try.
+fn last_try(out: &mut proto::Attempt, attempt: &Attempt) {
+    let Some(placed) = &attempt.placed else {
+        return;
+    };
+    out.session = placed.session.to_string();
+    out.room = placed.room.to_string();
+    out.participant_identity = placed.session.identity();
+    out.attempt_marker_time = placed.marker.as_ref().map(|marker| timestamp(marker.at));
+    out.ring_time = placed.ring_time.map(timestamp);
+    if let Some(answer) = &placed.answer {
+        out.provider_call_id.clone_from(&answer.leg.call);
+        out.answer_time = Some(timestamp(answer.at));
+        out.placement_marker_time = Some(timestamp(answer.at));
+    }
+}
+
+/// How it ended, as far as it has.
+fn ending(out: &mut proto::Attempt, attempt: &Attempt) {
+    let (permission, why) = follow_up(attempt);
+    out.set_follow_up(enums::permission(permission));
+    why.clone_into(&mut out.follow_up_reason);
+    out.set_rang(enums::rang(attempt.rang()));
+    match (&attempt.settled, attempt.state) {
+        (Some(settled), state) => {
+            out.set_disposition(enums::disposition(settled.disposition));
+            out.set_fault(enums::fault(settled.fault));
+            out.set_rang(enums::rang(settled.rang));
+            if let Some(sip) = &settled.sip {
+                out.sip_status = i32::from(sip.code);
+                out.sip_phrase.clone_from(&sip.phrase);
+            }
+            // An answered call is settled for its caller long before it ends.
+            if state != State::Answered {
+                out.end_time = Some(timestamp(settled.at));
+            }
+        }
+        (None, State::Refused) => {
+            out.set_fault(enums::fault(Fault::Policy));
+            out.end_time = Some(timestamp(attempt.since));
+        }
+        (
+            None,
+            State::Queued
+            | State::Deferred
+            | State::Reserved
+            | State::Dialing
+            | State::Answered
+            | State::Ended
+            | State::NotConnected
+            | State::NotDialed
+            | State::Uncertain
+            | State::NeedsReview
+            | State::Canceled,
+        ) => {}
+    }
+    if attempt.state == State::Ended {
+        out.set_end_cause(match attempt.stop.as_ref().map(|stop| stop.why) {
+            None => proto::attempt::EndCause::Finished,
+            Some(StopWhy::Cancel) => proto::attempt::EndCause::Canceled,
+            Some(StopWhy::AgentLost) => proto::attempt::EndCause::AgentLost,
+            Some(StopWhy::Maximum) => proto::attempt::EndCause::Maximum,
+        });
+    }
+}
+
+fn transition(transition: &Transition) -> proto::Transition {
+    let state = |state| i32::from(enums::state(state));
+    proto::Transition {
+        from: transition.from.map(state).unwrap_or_default(),
+        to: state(transition.to),
+        time: Some(timestamp(transition.at)),
+        cause: transition.cause.name().to_owned(),
+        evidence: transition.evidence.clone(),
+    }
+}
