@@ -1,6 +1,7 @@
 //! One intended call, at most one ring.
 
 pub mod api;
+pub mod config;
 pub mod ledger;
 pub mod model;
 pub mod provider;

@@ -278,7 +278,16 @@ pub fn of_sip(code: u16, phrase: &str) -> Disposition {
     };
     match code {
         486 | 600 => D::Busy,
-        603 if says(&["network blocked", "blocked", "rejected by network", "spam"]) => D::Blocked,
+        603 if says(&[
+            "network blocked",
+            "blocked",
+            "rejected by network",
+            "spam",
+            "32203",
+        ]) =>
+        {
+            D::Blocked
+        }
         603 => D::Declined,
         607 | 608 => D::Blocked,
         404 | 410 | 484 | 604 => D::WrongNumber,

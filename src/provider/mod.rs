@@ -1,3 +1,23 @@
 //! All that knows LiveKit.
+//!
+//! [`client::Client`] asks, over the seam [`wire::Wire`]; [`classify`] says what the
+//! answer to a dial proves. A dial is sent once: nothing in here repeats it, and what
+//! lies below (the pool, redirects, proxies, the HTTP library's own retries) is set so
+//! that it cannot either. Only `placement` and `reconcile` hold a client.
 
+pub mod call;
+pub mod classify;
+pub mod client;
+pub mod dial;
+pub mod dispatch;
+pub mod http;
+pub mod names;
+pub mod participants;
+pub mod rooms;
+pub mod token;
+pub mod trunks;
+pub mod twirp;
 pub mod wire;
+
+pub use call::{Call, Doubt, Refused};
+pub use client::{Client, Limits};

@@ -181,7 +181,8 @@ pub struct Refusal {
     pub code: String,
     /// The message. It may name hosts and numbers: it is matched and never logged.
     pub msg: String,
-    /// The SIP status code of `meta.sip_status_code`, if it is a number.
+    /// The SIP status code of `meta.sip_status_code`, if there is one; 0 if it is there and
+    /// is no number of 16 bits, so that a broken status is not taken for none.
     pub sip_code: Option<u16>,
     /// The reason phrase of `meta.sip_status`.
     pub sip_phrase: String,

@@ -1,1 +1,3 @@
 //! The whole product from outside, one binary: each module a topic.
+
+mod config;

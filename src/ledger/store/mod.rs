@@ -16,6 +16,18 @@
 //! - A store error is never read as "claimed" or as "exists".
 //!
 //! The bodies are opaque to it; it sees keys, due times and index entries.
+//!
+//! # What a repetition answers
+//!
+//! A commit that is sent again answers `Applied` only while *all* of its written records
+//! still carry its id. Where one was overwritten since, the answer is `Conflict`, with the
+//! present records: the caller then decides anew, and never goes on from a state that has
+//! moved. `NotApplied` speaks of the one call that it answers: after an `Unknown` it says
+//! nothing of the earlier call.
+
+mod check;
+pub mod memory;
+pub mod mortal;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -273,6 +285,15 @@ impl Position {
     };
 }
 
+/// The ends of a partition's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The first event that is still held.
+    pub first: Position,
+    /// The last event that was appended.
+    pub last: Position,
+}
+
 /// An atomic change of one partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
@@ -454,11 +475,12 @@ pub trait Store: fmt::Debug + Send + Sync {
         limit: usize,
     ) -> Result<Vec<Logged>, Error>;
 
-    /// The last position of the log and the first one that is still held (`None` for both
-    /// while the log is empty).
-    async fn log_bounds(&self, p: Partition) -> Result<Option<(Position, Position)>, Error>;
+    /// The ends of the log; `None` until the first event.
+    async fn log_bounds(&self, p: Partition) -> Result<Option<Bounds>, Error>;
 
-    /// Forgets at most `limit` items older than `before`; how many it forgot.
+    /// Forgets at most `limit` items older than `before`; how many it forgot. Events go
+    /// from the log's beginning only, up to the first that is not older, so that the log
+    /// has no holes where the wall clock stepped; its last event always stays.
     async fn trim(
         &self,
         p: Partition,
