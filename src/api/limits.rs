@@ -1,11 +1,13 @@
 //! The limits of the API: plain values, filled from the configuration.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::config::{self, AgentSettings, Config};
+use crate::model::attempt::Gate;
 use crate::model::id::{AgentName, TrunkName};
 
-const KIB: usize = 1024;
+const MIB: usize = 1024 * 1024;
 
 /// The limits of the API as a whole.
 #[derive(Debug, Clone)]
@@ -16,10 +18,12 @@ pub struct Limits {
     pub page_default: usize,
     /// Attempts on a page at most.
     pub page_max: usize,
-    /// Bytes of a message, in either direction. A request is at most some 100 KB; a page of
-    /// attempts with whole histories is the largest answer.
+    /// Bytes of a page: below the 4 MiB that clients refuse by default. A page that would be
+    /// larger has fewer attempts.
+    pub page_bytes: usize,
+    /// Bytes of a request.
     pub message_in_max: usize,
-    /// Bytes of an answer: what a page of the largest attempts needs.
+    /// Bytes of an answer: one attempt, or a page of `page_bytes`.
     pub message_out_max: usize,
     /// Streams at once on a connection. Below 1,024 clients queue silently.
     pub streams_max: u32,
@@ -40,6 +44,10 @@ pub struct Limits {
     pub bookmark_every: Duration,
     /// Changes that a watch reads at once.
     pub watch_batch: usize,
+    /// Watches at once.
+    pub watches_max: usize,
+    /// Whether the service describes itself to tools.
+    pub reflection: bool,
     /// When a REFUSED for lost history is asked again.
     pub lost_again: Duration,
     /// When a caller shall come again who was turned away for a passing reason.
@@ -50,22 +58,41 @@ pub struct Limits {
 }
 
 impl Default for Limits {
+    /// Those of the default configuration.
     fn default() -> Self {
+        Self::from(&Config::default())
+    }
+}
+
+impl From<&Config> for Limits {
+    fn from(config: &Config) -> Self {
+        let (grpc, dial) = (&config.grpc, &config.dial);
+        // RESERVED's deadline and the window, as a request without wishes has them.
+        let wait_without_deadline = config.attempt.reserved_for
+            + config.agent.join_timeout
+            + dial.ringing_timeout
+            + dial
+                .acknowledgement
+                .max(dial.server_slack + dial.client_slack + dial.window_slack);
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Self {
-            request: RequestLimits::default(),
-            page_default: 50,
-            page_max: 1_000,
-            message_in_max: 1024 * KIB,
-            message_out_max: 32 * 1024 * KIB,
-            streams_max: 2_048,
-            keepalive_interval: Duration::from_secs(20),
-            keepalive_timeout: Duration::from_secs(20),
-            deadline_max: Duration::from_mins(15),
-            wait_margin: Duration::from_millis(250),
-            wait_without_deadline: Duration::from_secs(35 + 10 + 80),
-            cancel_wait: Duration::from_secs(10),
-            bookmark_every: Duration::from_secs(15),
-            watch_batch: 256,
+            request: RequestLimits::from(config),
+            page_default: count(grpc.page_default),
+            page_max: count(grpc.page_max),
+            page_bytes: 3 * MIB,
+            message_in_max: grpc.message_max_bytes,
+            message_out_max: 8 * MIB,
+            streams_max: grpc.concurrent_streams_max,
+            keepalive_interval: grpc.keepalive_interval,
+            keepalive_timeout: grpc.keepalive_timeout,
+            deadline_max: grpc.wait_max + grpc.wait_margin,
+            wait_margin: grpc.wait_margin,
+            wait_without_deadline,
+            cancel_wait: grpc.cancel_wait,
+            bookmark_every: grpc.watch_bookmark,
+            watch_batch: grpc.watch_buffer.min(256),
+            watches_max: grpc.watches_max,
+            reflection: grpc.reflection,
             lost_again: Duration::from_mins(5),
             retry_after: Duration::from_secs(2),
             close_within: Duration::from_secs(5),
@@ -102,16 +129,12 @@ pub struct RequestLimits {
     pub metadata_max: usize,
     /// Labels of an attempt.
     pub labels_max: usize,
-    /// Characters of a label's key.
-    pub label_key_max: usize,
-    /// Characters of a label's value.
-    pub label_value_max: usize,
+    /// Bytes of a label's key or value.
+    pub label_max: usize,
     /// Headers of the INVITE: it should fit one datagram with its body.
     pub headers_max: usize,
-    /// Characters of a header's name.
-    pub header_name_max: usize,
-    /// Characters of a header's value.
-    pub header_value_max: usize,
+    /// Bytes of a header's name or value.
+    pub header_max: usize,
     /// Tones after the answer; each lengthens the dial.
     pub digits_max: usize,
     /// Characters of a reason in words.
@@ -122,34 +145,54 @@ pub struct RequestLimits {
     pub trunks: BTreeSet<TrunkName>,
     /// The agent, if the caller names none.
     pub agent_default: Option<AgentName>,
+    /// What must be true of an agent, if the caller does not say.
+    pub gate_default: Gate,
+    /// What differs for one agent.
+    pub agents: BTreeMap<AgentName, AgentSettings>,
 }
 
 impl Default for RequestLimits {
+    /// Those of the default configuration.
     fn default() -> Self {
+        Self::from(&Config::default())
+    }
+}
+
+impl From<&Config> for RequestLimits {
+    fn from(config: &Config) -> Self {
+        let (dial, attempt, agent) = (&config.dial, &config.attempt, &config.agent);
         Self {
-            ringing_default: Duration::from_secs(45),
-            ringing_min: Duration::from_secs(5),
-            ringing_max: Duration::from_secs(80),
-            max_call_default: Duration::from_hours(1),
-            max_call_max: Duration::from_hours(24),
-            max_call_margin: Duration::from_secs(10),
-            expiry_default: Duration::from_hours(1),
-            expiry_max: Duration::from_hours(7 * 24),
-            intend_ahead: Duration::from_secs(30),
-            join_default: Duration::from_secs(10),
-            join_max: Duration::from_mins(2),
-            metadata_max: 60_000,
-            labels_max: 32,
-            label_key_max: 64,
-            label_value_max: 256,
-            headers_max: 16,
-            header_name_max: 64,
-            header_value_max: 256,
-            digits_max: 64,
+            ringing_default: dial.ringing_timeout,
+            ringing_min: dial.ringing_timeout_min,
+            ringing_max: dial.ringing_timeout_max,
+            max_call_default: dial.max_call_duration,
+            max_call_max: dial.max_call_duration_max,
+            max_call_margin: dial.max_call_duration_margin,
+            expiry_default: attempt.expiry,
+            expiry_max: attempt.expiry_max,
+            intend_ahead: attempt.intend_ahead,
+            join_default: agent.join_timeout,
+            join_max: agent.join_timeout_max,
+            metadata_max: attempt.metadata_max_bytes,
+            labels_max: attempt.labels_max,
+            label_max: attempt.label_max_bytes,
+            headers_max: attempt.headers_max,
+            header_max: attempt.header_max_bytes,
+            digits_max: dial.digits_max,
             reason_max: 256,
-            trunk_default: None,
-            trunks: BTreeSet::new(),
-            agent_default: None,
+            trunk_default: Some(dial.trunk.clone()),
+            trunks: config.trunks.keys().cloned().collect(),
+            agent_default: dial.agent.clone(),
+            gate_default: gate(agent.gate),
+            agents: config.agents.clone(),
         }
+    }
+}
+
+/// The gate of the configuration, in the domain's words.
+pub(super) const fn gate(gate: config::Gate) -> Gate {
+    match gate {
+        config::Gate::Joined => Gate::Joined,
+        config::Gate::Dispatched => Gate::Dispatched,
     }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::Stream;
-use tokio::sync::{oneshot, watch};
+use prost::Message;
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::Instant;
 use tonic::{Extensions, Request, Response, Status};
 
 use super::convert;
-use super::core::{CancelResult, Core, PlaceError, Version};
+use super::core::{CancelResult, Core, ListFilter, PageCursor, PlaceError, Version};
 use super::deadline::Deadline;
 use super::limits::Limits;
 use super::proto::{self, placement_service_server::PlacementService};
@@ -27,6 +28,8 @@ pub struct Placement {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) tasks: Tasks,
     pub(super) limits: Arc<Limits>,
+    /// A permit for each watch that may be open.
+    pub(super) watches: Arc<Semaphore>,
     /// Turns true when this server takes leave: whoever waits is answered then.
     pub(super) closing: watch::Receiver<bool>,
 }
@@ -117,6 +120,36 @@ impl Placement {
             found = self.follow(found, until, dial_over).await;
         }
         Ok(self.present(&found.0, found.1))
+    }
+
+    /// A page of at most `size` attempts, and of fewer if it would be too large: clients
+    /// refuse large messages, and histories and labels differ much in size.
+    async fn page(
+        &self,
+        filter: &ListFilter,
+        after: Option<PageCursor>,
+        mut size: usize,
+    ) -> Result<proto::ListAttemptsResponse, Status> {
+        loop {
+            let (found, next) = self
+                .core
+                .list(filter, after.clone(), size)
+                .await
+                .map_err(|error| status::of_read(&error, self.limits.retry_after))?;
+            let page = proto::ListAttemptsResponse {
+                attempts: found
+                    .iter()
+                    .map(|(attempt, version)| self.present(attempt, *version))
+                    .collect(),
+                next_page_token: next
+                    .map(|cursor| page::page_token(filter, &cursor))
+                    .unwrap_or_default(),
+            };
+            if page.encoded_len() <= self.limits.page_bytes || size <= 1 {
+                return Ok(page);
+            }
+            size /= 2;
+        }
     }
 
     async fn cancel(
@@ -230,20 +263,8 @@ impl PlacementService for Placement {
                 Reason::InvalidPageToken.status("page_token is none of a list with this filter")
             })?)
         };
-        let (found, next) = self
-            .core
-            .list(&list.filter, after, list.size)
-            .await
-            .map_err(|error| status::of_read(&error, self.limits.retry_after))?;
-        Ok(Response::new(proto::ListAttemptsResponse {
-            attempts: found
-                .iter()
-                .map(|(attempt, version)| self.present(attempt, *version))
-                .collect(),
-            next_page_token: next
-                .map(|cursor| page::page_token(&list.filter, &cursor))
-                .unwrap_or_default(),
-        }))
+        let page = self.page(&list.filter, after, list.size).await?;
+        Ok(Response::new(page))
     }
 
     type WatchAttemptsStream =

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use futures_util::{Stream, stream};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tonic::transport::Server;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
+use tonic_reflection::server::{Builder, v1, v1alpha};
 
 use super::core::Core;
 use super::deadline::DeadlineLayer;
@@ -64,19 +65,15 @@ pub async fn serve(
     health
         .set_service_status(SERVICE_NAME, ServingStatus::Serving)
         .await;
-    let reflection = || {
-        tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
-            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-    };
+    let (reflection, reflection_alpha) = reflection(&limits)?;
     let close_within = limits.close_within;
     let (stop, mut stopped) = watch::channel(false);
     let serving = builder(&limits)
         .layer(DeadlineLayer::new(limits.deadline_max))
         .add_service(placement(parts, limits, closing))
         .add_service(health_service)
-        .add_service(reflection().build_v1().map_err(Error::Reflection)?)
-        .add_service(reflection().build_v1alpha().map_err(Error::Reflection)?)
+        .add_optional_service(reflection)
+        .add_optional_service(reflection_alpha)
         .serve_with_incoming_shutdown(connections(listener), async move {
             // An error means that the sender is gone, and so is this server.
             drop(stopped.wait_for(|stop| *stop).await);
@@ -127,17 +124,43 @@ fn builder(limits: &Limits) -> Server {
         .http2_keepalive_timeout(Some(limits.keepalive_timeout))
 }
 
+/// Reflection as new tools ask for it, and as older ones do.
+fn reflection(
+    limits: &Limits,
+) -> Result<
+    (
+        Option<v1::ServerReflectionServer<impl v1::ServerReflection + use<>>>,
+        Option<v1alpha::ServerReflectionServer<impl v1alpha::ServerReflection + use<>>>,
+    ),
+    Error,
+> {
+    let configure = || {
+        Builder::configure()
+            .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let on = limits.reflection;
+    let new = on.then(|| configure().build_v1()).transpose();
+    let old = on.then(|| configure().build_v1alpha()).transpose();
+    Ok((
+        new.map_err(Error::Reflection)?,
+        old.map_err(Error::Reflection)?,
+    ))
+}
+
 fn placement(
     parts: Parts,
     limits: Limits,
     closing: watch::Receiver<bool>,
 ) -> PlacementServiceServer<Placement> {
     let (max_in, max_out) = (limits.message_in_max, limits.message_out_max);
+    let watches = Arc::new(Semaphore::new(limits.watches_max));
     PlacementServiceServer::new(Placement {
         core: parts.core,
         clock: parts.clock,
         tasks: parts.tasks,
         limits: Arc::new(limits),
+        watches,
         closing,
     })
     .max_decoding_message_size(max_in)

@@ -32,6 +32,8 @@ pub enum Reason {
     AttemptNotFound,
     /// The workspace's queue is full.
     QueueFull,
+    /// Too many watches are open.
+    WatchesFull,
     /// The log was trimmed while a watch read it.
     WatchLagged,
     /// The log no longer has the cursor.
@@ -50,7 +52,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::InvalidFields,
         Self::InvalidPageToken,
         Self::InvalidCursor,
@@ -59,6 +61,7 @@ impl Reason {
         Self::AttemptIdReused,
         Self::AttemptNotFound,
         Self::QueueFull,
+        Self::WatchesFull,
         Self::WatchLagged,
         Self::CursorTooOld,
         Self::Draining,
@@ -80,6 +83,7 @@ impl Reason {
             Self::AttemptIdReused => "ATTEMPT_ID_REUSED",
             Self::AttemptNotFound => "ATTEMPT_NOT_FOUND",
             Self::QueueFull => "QUEUE_FULL",
+            Self::WatchesFull => "WATCHES_FULL",
             Self::WatchLagged => "WATCH_LAGGED",
             Self::CursorTooOld => "CURSOR_TOO_OLD",
             Self::Draining => "DRAINING",
@@ -101,7 +105,7 @@ impl Reason {
             | Self::MessageTooLarge => Code::InvalidArgument,
             Self::AttemptIdReused => Code::FailedPrecondition,
             Self::AttemptNotFound => Code::NotFound,
-            Self::QueueFull | Self::WatchLagged => Code::ResourceExhausted,
+            Self::QueueFull | Self::WatchesFull | Self::WatchLagged => Code::ResourceExhausted,
             Self::CursorTooOld => Code::OutOfRange,
             Self::Draining | Self::StoreUnavailable => Code::Unavailable,
             Self::DeadlineExceeded => Code::DeadlineExceeded,
@@ -123,6 +127,7 @@ impl Reason {
             Self::QueueFull | Self::Draining | Self::StoreUnavailable => {
                 "Send the same id again after the delay of RetryInfo."
             }
+            Self::WatchesFull => "Share one watch among readers, or come again later.",
             Self::WatchLagged => "List the attempts, then watch from now on, and read faster.",
             Self::CursorTooOld => "Watch with a snapshot instead of the cursor.",
             Self::DeadlineExceeded => "Send the same id again, or ask GetAttempt.",
@@ -206,6 +211,15 @@ pub(super) fn of_read(error: &ReadError, retry_after: Duration) -> Status {
         ReadError::TooOld { .. } => Reason::CursorTooOld.status(message),
         ReadError::Internal => Reason::Internal.status(message),
     }
+}
+
+/// Of a watch that is one too many.
+pub(super) fn watches_full(limit: usize, retry_after: Duration) -> Status {
+    let message = format!("this process has {limit} watches open, as many as it may");
+    Reason::WatchesFull.with(&*message, [("limit", limit.to_string())], |details| {
+        details.set_retry_info(Some(retry_after));
+        details.add_quota_failure_violation("process", &*message);
+    })
 }
 
 /// Of an attempt that is not there.

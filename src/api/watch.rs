@@ -5,9 +5,10 @@
 //! log is trimmed beyond it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use futures_util::{Stream, stream};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::Instant;
 use tonic::Status;
 
@@ -32,6 +33,9 @@ pub(super) async fn open(
 ) -> Result<impl Stream<Item = Result<proto::AttemptChange, Status>> + Send + use<>, Status> {
     let workspace = &wanted.filter.workspace;
     let retry = service.limits.retry_after;
+    let place = Arc::clone(&service.watches)
+        .try_acquire_owned()
+        .map_err(|_| status::watches_full(service.limits.watches_max, retry))?;
     // Subscribed before the first read, so that no commit falls between the two.
     let signal = service.core.changes_signal();
     let after = if wanted.after.is_empty() {
@@ -71,6 +75,7 @@ pub(super) async fn open(
         // The first one comes at once.
         bookmark: Instant::now(),
         deadline,
+        _place: place,
     };
     Ok(stream::unfold(Some(watch), |watch| async {
         let mut watch = watch?;
@@ -101,6 +106,8 @@ struct Watch {
     closing: watch::Receiver<bool>,
     bookmark: Instant,
     deadline: Option<Instant>,
+    /// Counts it among those that are open.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Watch {
@@ -259,6 +266,7 @@ impl Watch {
             | Reason::AttemptIdReused
             | Reason::AttemptNotFound
             | Reason::QueueFull
+            | Reason::WatchesFull
             | Reason::WatchLagged
             | Reason::CursorTooOld
             | Reason::StoreUnavailable

@@ -68,13 +68,13 @@ impl Violations {
         }
     }
 
-    /// A text of at most `limit` characters without control characters.
+    /// A text of at most `limit` bytes without control characters.
     pub(super) fn text(&mut self, field: &str, text: &str, limit: usize) {
-        let length = text.chars().count();
+        let length = text.len();
         if length > limit {
             self.add(
                 field,
-                format_args!("is {length} characters long; at most {limit} are allowed"),
+                format_args!("is {length} bytes long; at most {limit} are allowed"),
             );
         } else if text.chars().any(char::is_control) {
             self.add(field, "has control characters");

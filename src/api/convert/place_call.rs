@@ -1,12 +1,17 @@
 //! A request to place a call, parsed whole.
 
+use std::time::Duration;
+
 use super::fields::Violations;
-use crate::api::limits::RequestLimits;
+use crate::api::limits::{RequestLimits, gate};
 use crate::api::proto;
 use crate::model::attempt::{AgentWanted, Follows, Gate, Keep, Spec};
 use crate::model::id::TrunkName;
 use crate::model::request::{Private, Request};
 use crate::model::time::Time;
+
+/// A shorter wait for an agent is none.
+const JOIN_MIN: Duration = Duration::from_millis(100);
 
 /// Parses a request to place a call, at `now`.
 ///
@@ -132,7 +137,7 @@ fn spans(
         "max_call_duration",
         message.max_call_duration,
         limits.max_call_default,
-        (std::time::Duration::from_secs(1), limits.max_call_max),
+        (Duration::from_secs(1), limits.max_call_max),
     );
     let (ringing, max_call) = (ringing?, max_call?);
     if max_call <= ringing.saturating_add(limits.max_call_margin) {
@@ -144,7 +149,7 @@ fn spans(
             ),
         );
     }
-    let millis = |span: std::time::Duration| u64::try_from(span.as_millis()).ok();
+    let millis = |span: Duration| u64::try_from(span.as_millis()).ok();
     Some((millis(ringing)?, millis(max_call)?))
 }
 
@@ -228,19 +233,6 @@ fn agent(
             format_args!("is {length} bytes long; at most {max} are allowed"),
         );
     }
-    let gate = wrong.one_of("agent.gate", message.gate, |gate| match gate {
-        proto::agent::Gate::Unspecified | proto::agent::Gate::Joined => Gate::Joined,
-        proto::agent::Gate::Dispatched => Gate::Dispatched,
-    });
-    let join = wrong.span(
-        "agent.join_timeout",
-        message.join_timeout,
-        limits.join_default,
-        (
-            std::time::Duration::from_secs(1).min(limits.join_default),
-            limits.join_max,
-        ),
-    );
     let name = if message.name.is_empty() {
         if limits.agent_default.is_none() {
             wrong.add(
@@ -252,6 +244,22 @@ fn agent(
     } else {
         wrong.required("agent.name", message.name)
     };
+    let own = name.as_ref().and_then(|name| limits.agents.get(name));
+    let gate_default = own
+        .and_then(|own| own.gate)
+        .map_or(limits.gate_default, gate);
+    let gate = wrong.one_of("agent.gate", message.gate, |gate| match gate {
+        proto::agent::Gate::Unspecified => gate_default,
+        proto::agent::Gate::Joined => Gate::Joined,
+        proto::agent::Gate::Dispatched => Gate::Dispatched,
+    });
+    let join = wrong.span(
+        "agent.join_timeout",
+        message.join_timeout,
+        own.and_then(|own| own.join_timeout)
+            .unwrap_or(limits.join_default),
+        (JOIN_MIN, limits.join_max),
+    );
     let wanted = AgentWanted {
         name: name?,
         gate: gate?,

@@ -29,31 +29,21 @@ impl Violations {
         limits: &RequestLimits,
     ) {
         const FIELD: &str = "sip_headers";
-        let RequestLimits {
-            headers_max,
-            header_name_max,
-            header_value_max,
-            ..
-        } = *limits;
-        if headers.len() > headers_max {
+        let (max, length) = (limits.headers_max, limits.header_max);
+        if headers.len() > max {
             self.add(
                 FIELD,
-                format_args!(
-                    "has {} entries; at most {headers_max} are allowed",
-                    headers.len()
-                ),
+                format_args!("has {} entries; at most {max} are allowed", headers.len()),
             );
         }
         let mut seen = std::collections::BTreeSet::new();
         for (name, value) in headers {
             // RFC 3261, 25.1: token.
             let token = |b: u8| b.is_ascii_alphanumeric() || b"-.!%*_+`'~".contains(&b);
-            if name.is_empty() || name.len() > header_name_max || !name.bytes().all(token) {
+            if name.is_empty() || name.len() > length || !name.bytes().all(token) {
                 self.add(
                     FIELD,
-                    format_args!(
-                        "has a name that is no SIP token of 1 to {header_name_max} characters"
-                    ),
+                    format_args!("has a name that is no SIP token of 1 to {length} characters"),
                 );
                 continue;
             }
@@ -70,13 +60,13 @@ impl Violations {
                     "is given twice; names are the same in upper and lower case",
                 );
             }
-            self.text(&field, value, header_value_max);
+            self.text(&field, value, length);
         }
     }
 
     /// Labels of an attempt.
     pub(super) fn labels(&mut self, labels: &BTreeMap<String, String>, limits: &RequestLimits) {
-        let (max, key_max) = (limits.labels_max, limits.label_key_max);
+        let (max, key_max) = (limits.labels_max, limits.label_max);
         if labels.len() > max {
             self.add(
                 "labels",
@@ -91,7 +81,7 @@ impl Violations {
                     format_args!("has a key that is not 1 to {key_max} of A-Z a-z 0-9 . _ : -"),
                 );
             } else {
-                self.text(&format!("labels[\"{key}\"]"), value, limits.label_value_max);
+                self.text(&format!("labels[\"{key}\"]"), value, limits.label_max);
             }
         }
     }
