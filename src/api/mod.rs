@@ -20,7 +20,7 @@ pub use self::core::{
     CancelCommand, CancelResult, Change, Core, ListFilter, PageCursor, PlaceError, Position,
     ReadError, Version,
 };
-pub use convert::{Violation, Violations, attempt, place_call};
+pub use convert::{Violation, Violations, attempt, place_call, timestamp};
 pub use deadline::{Deadline, DeadlineLayer, DeadlineService};
 pub use limits::{Limits, RequestLimits};
 pub use placement_service::Placement;

@@ -159,7 +159,8 @@ fn moment(value: pbjson_types::Timestamp) -> Option<Time> {
 }
 
 /// A moment of the proto, within the years that its JSON form has.
-pub(crate) fn timestamp(time: Time) -> pbjson_types::Timestamp {
+#[must_use]
+pub fn timestamp(time: Time) -> pbjson_types::Timestamp {
     let seconds = time.as_secs().clamp(-62_135_596_800, YEAR_10000 - 1);
     let micros = time.as_micros().rem_euclid(1_000_000);
     pbjson_types::Timestamp {

@@ -12,10 +12,9 @@ mod place_call;
 mod read;
 mod texts;
 
-pub use fields::{Violation, Violations};
+pub use fields::{Violation, Violations, timestamp};
 pub use outward::attempt;
 pub use place_call::place_call;
 
 pub(crate) use enums::cancel_result;
-pub(crate) use fields::timestamp;
 pub(crate) use read::{Watching, cancel_attempt, get_attempt, list_attempts, watch_attempts};
