@@ -7,6 +7,7 @@ mod client;
 pub mod config;
 pub mod healthcheck;
 pub mod output;
+pub mod sandbox;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,8 @@ enum Command {
     Config(config::Args),
     /// Asks a running service whether it is well.
     Healthcheck(healthcheck::Args),
+    /// Runs a LiveKit that rings nobody.
+    Sandbox(sandbox::Args),
 }
 
 /// Runs what was asked for, and says on stderr why it could not.
@@ -37,6 +40,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Call(args) => wait_for(call::run(args)),
         Command::Config(args) => config::run(&args),
         Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
+        Command::Sandbox(args) => wait_for(sandbox::run(args)),
     };
     done.unwrap_or_else(|error| {
         // Whoever read our output has had enough, as `head` does.

@@ -49,6 +49,8 @@ pub struct Dial {
     pub look_before_ring_end: Duration,
     /// "sip request timed out" is `NO_ANSWER` between the ringing's end and this much later.
     pub ring_answer_slack: Duration,
+    /// A 480 that comes sooner than this is the carrier's lack of a channel, no person.
+    pub fast_reject: Duration,
     /// How long contact and number are kept after an end for which a CANCEL was sent.
     pub hold_after_cancel: Duration,
     /// How long they are kept when none was, or nobody knows.
@@ -87,6 +89,7 @@ impl Dial {
             unclear_slack: s.duration("unclear_slack", slack.clone()),
             look_before_ring_end: s.duration("look_before_ring_end", MILLISECOND..=MINUTE),
             ring_answer_slack: s.duration("ring_answer_slack", MILLISECOND..=MINUTE),
+            fast_reject: s.duration("fast_reject", Duration::ZERO..=MINUTE),
             hold_after_cancel: s.duration("hold_after_cancel", slack.clone()),
             hold_after_silence: s.duration("hold_after_silence", slack),
             in_flight: s.number("in_flight", 1..=100_000),

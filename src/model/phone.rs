@@ -176,8 +176,8 @@ pub struct NumberRules {
     /// Prefixes that are dialed without further checks, as `+999` for load tests. Empty in
     /// production.
     pub test_prefixes: Vec<String>,
-    /// The country calling codes that may be dialed, as 1 or 44; empty means any.
-    pub country_codes: Vec<u16>,
+    /// The countries that may be dialed; empty means any.
+    pub countries: Vec<phonenumber::country::Id>,
     /// Whether premium-rate and shared-cost numbers may be dialed.
     pub premium: bool,
 }
@@ -212,9 +212,9 @@ pub fn allowed(number: &E164, rules: &NumberRules) -> Result<(), NumberClass> {
     let Ok(parsed) = phonenumber::parse(None, &number.0) else {
         return Err(NumberClass::Invalid);
     };
-    // A country code is one of the list whatever follows it, so it is asked first: the
-    // operator's own rule is the clearer answer.
-    if !rules.country_codes.is_empty() && !rules.country_codes.contains(&parsed.country().code()) {
+    // The operator's own rule is the clearer answer, so it comes first.
+    let country = parsed.country().id();
+    if !rules.countries.is_empty() && !country.is_some_and(|id| rules.countries.contains(&id)) {
         return Err(NumberClass::Country);
     }
     if !phonenumber::is_valid(&parsed) || keeps_trunk_zero(&number.0, &parsed) {

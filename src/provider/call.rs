@@ -118,6 +118,24 @@ impl<M: Message + Default> Call<M> {
     }
 }
 
+/// Whether LiveKit itself says that what was asked for is not there.
+pub(super) fn not_found(answer: &Answer) -> bool {
+    match answer {
+        Answer::Refused(refusal) => refusal.status == 404 && refusal.code == "not_found",
+        Answer::NotSent(_) | Answer::Done(_) | Answer::Strange(_) | Answer::Lost(_) => false,
+    }
+}
+
+/// Whether LiveKit says that no node answered for a room.
+pub(super) fn no_response(answer: &Answer) -> bool {
+    match answer {
+        Answer::Refused(refusal) => {
+            refusal.status == 503 && refusal.msg.contains("no response from servers")
+        }
+        Answer::NotSent(_) | Answer::Done(_) | Answer::Strange(_) | Answer::Lost(_) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use livekit_protocol::Room;

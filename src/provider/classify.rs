@@ -148,7 +148,7 @@ fn refused(refusal: &Refusal, dial: &DialContext) -> Verdict {
     {
         return by_carrier(code, &refusal.sip_phrase, dial);
     }
-    let unclear = Verdict::Uncertain(Unclear::Strange(refusal.status));
+    let unclear = Verdict::Uncertain(Unclear::Twirp(refusal.status));
     // A status that is none says that SIP was spoken, and not how it ended.
     if has_sip_meta(refusal) {
         return unclear;

@@ -13,6 +13,7 @@ use prost::Message;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
+use super::call::{no_response, not_found};
 use super::token::{Credentials, Grant};
 use super::trunks::Trunks;
 use super::wire::{Answer, Method, Reply, Request, Wire};
@@ -35,6 +36,9 @@ pub struct Limits {
     /// How long the token of a request other than the dial is valid. It outlives its request by
     /// little, so that a leaked one is worth little.
     pub token_ttl: Duration,
+    /// How long a trunk's id is kept before its name is looked up again, so that a trunk that
+    /// was renamed or replaced is noticed although its old id still dials.
+    pub trunk_cache: Duration,
 }
 
 impl Default for Limits {
@@ -46,6 +50,7 @@ impl Default for Limits {
             longest_pause: Duration::from_secs(1),
             names_per_list: 200,
             token_ttl: Duration::from_mins(1),
+            trunk_cache: Duration::from_mins(10),
         }
     }
 }
@@ -82,7 +87,7 @@ impl Client {
             credentials,
             clock,
             limits,
-            trunks: Trunks::default(),
+            trunks: Trunks::new(limits.trunk_cache),
         }
     }
 
@@ -130,7 +135,9 @@ impl Client {
         let method = request.method;
         let started = Instant::now();
         let reply = self.wire.send(request).await;
-        log(method, &reply.answer, started.elapsed());
+        if !is_answer(method, &reply.answer) {
+            log(method, &reply.answer, started.elapsed());
+        }
         reply
     }
 
@@ -153,11 +160,22 @@ fn worth_repeating(answer: &Answer) -> bool {
     match answer {
         Answer::NotSent(_) | Answer::Lost(_) => true,
         Answer::Done(_) => false,
-        // "No response from servers" is LiveKit's way to say that the room lives on no node.
-        Answer::Refused(refusal) => {
-            refusal.status >= 500 && !refusal.msg.contains("no response from servers")
-        }
+        Answer::Refused(refusal) => refusal.status >= 500 && !no_response(answer),
         Answer::Strange(status) => *status >= 500,
+    }
+}
+
+/// Whether a request was answered in full, although by a refusal.
+fn is_answer(method: Method, answer: &Answer) -> bool {
+    match method {
+        Method::GetParticipant | Method::DeleteRoom => not_found(answer),
+        Method::ListDispatch => no_response(answer),
+        Method::CreateRoom
+        | Method::ListRooms
+        | Method::ListParticipants
+        | Method::CreateDispatch
+        | Method::ListTrunks
+        | Method::Dial => false,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use livekit_protocol as proto;
 
-use super::call::Call;
+use super::call::{Call, no_response};
 use super::client::Client;
 use super::token::Grant;
-use super::wire::{Answer, Method};
+use super::wire::Method;
 use crate::model::id::{AgentName, RoomName};
 
 /// LiveKit's id of a dispatch (`AD_…`).
@@ -62,10 +62,7 @@ impl Client {
         let reply = self
             .safe(Method::ListDispatch, Grant::Room(room), &request)
             .await;
-        if let Answer::Refused(refusal) = &reply.answer
-            && refusal.status == 503
-            && refusal.msg.contains("no response from servers")
-        {
+        if no_response(&reply.answer) {
             return Call::Done(Lives::No);
         }
         Call::<proto::ListAgentDispatchResponse>::read(&reply.answer).map(|list| {

@@ -158,7 +158,7 @@ impl Http {
     /// The request; `None` if the token is no text for a header.
     fn post(&self, request: Request) -> Option<reqwest::RequestBuilder> {
         let mut url = self.base.clone();
-        // The base ends in a slash, so that a gateway's path before it is kept.
+        // A gateway's path is kept before the method's.
         url.set_path(&format!(
             "{}{}",
             self.base.path().trim_end_matches('/'),

@@ -20,4 +20,12 @@ pub mod twirp;
 pub mod wire;
 
 pub use call::{Call, Doubt, Refused};
+pub use classify::{DialContext, overloaded, trunk_missing, verdict};
 pub use client::{Client, Limits};
+pub use dial::{Dial, DialReply};
+pub use dispatch::Lives;
+pub use names::{Metadata, RoutingMetadata, VERSION as METADATA_VERSION};
+pub use participants::{CallStatus, Kind, Participant, State as ParticipantState};
+pub use rooms::{Created, Gone, NewRoom, RoomSeen};
+pub use token::Credentials;
+pub use trunks::TrunkId;

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use livekit_protocol as proto;
 use proto::participant_info;
 
-use super::call::Call;
+use super::call::{Call, not_found};
 use super::client::Client;
 use super::token::Grant;
-use super::wire::{Answer, Method};
+use super::wire::Method;
 use crate::model::id::RoomName;
 
 /// A participant.
@@ -84,10 +84,7 @@ impl Client {
         let reply = self
             .safe(Method::GetParticipant, Grant::Room(room), &request)
             .await;
-        if let Answer::Refused(refusal) = &reply.answer
-            && refusal.status == 404
-            && refusal.code == "not_found"
-        {
+        if not_found(&reply.answer) {
             return Call::Done(None);
         }
         Call::<proto::ParticipantInfo>::read(&reply.answer).map(|info| Some(info.into()))

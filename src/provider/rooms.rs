@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use livekit_protocol as proto;
 
-use super::call::{Call, Doubt, Refused};
+use super::call::{Call, Doubt, Refused, not_found};
 use super::client::Client;
 use super::token::Grant;
-use super::wire::{Answer, Method};
+use super::wire::Method;
 use crate::model::id::RoomName;
 use crate::model::time::Time;
 
@@ -60,6 +60,10 @@ pub enum Gone {
     Unclear(Doubt),
 }
 
+/// The empty timeout, in seconds, of a room that is made only to be deleted: it goes by itself
+/// if the delete does not arrive.
+const STALE_EMPTY_TIMEOUT: u32 = 10;
+
 impl Client {
     /// Makes a room. Sent once.
     pub async fn create_room(&self, new: &NewRoom) -> Call<Created> {
@@ -83,10 +87,7 @@ impl Client {
             room: room.as_str().to_owned(),
         };
         let reply = self.safe(Method::DeleteRoom, Grant::Rooms, &request).await;
-        if let Answer::Refused(refusal) = &reply.answer
-            && refusal.status == 404
-            && refusal.code == "not_found"
-        {
+        if not_found(&reply.answer) {
             return Gone::NotThere;
         }
         match Call::<proto::DeleteRoomResponse>::read(&reply.answer) {
@@ -102,6 +103,7 @@ impl Client {
     pub async fn delete_stale(&self, room: &RoomName) -> Gone {
         let request = proto::CreateRoomRequest {
             name: room.as_str().to_owned(),
+            empty_timeout: STALE_EMPTY_TIMEOUT,
             ..Default::default()
         };
         let reply = self.once(Method::CreateRoom, Grant::Rooms, &request).await;

@@ -7,9 +7,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use livekit_protocol as proto;
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 
 use super::call::{Call, Doubt, Refused};
 use super::client::Client;
@@ -83,15 +85,17 @@ impl TrunkError {
 }
 
 /// The cache, and the one list that may run at a time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Trunks {
+    keep: Duration,
     known: Mutex<Known>,
     list: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    ids: BTreeMap<TrunkName, TrunkId>,
+    /// By name, with the moment at which the id was learned.
+    ids: BTreeMap<TrunkName, (TrunkId, Instant)>,
     /// How many lists have ended, and how the last one did.
     lists: u64,
     last: Option<Result<Vec<Listed>, TrunkError>>,
@@ -114,8 +118,8 @@ impl Client {
     pub async fn resolve_trunk(&self, name: &TrunkName) -> Result<TrunkId, TrunkError> {
         let lists = {
             let known = self.trunks.known();
-            if let Some(id) = known.ids.get(name) {
-                return Ok(id.clone());
+            if let Some(id) = known.id(name, self.trunks.keep) {
+                return Ok(id);
             }
             known.lists
         };
@@ -131,7 +135,7 @@ impl Client {
     /// Forgets `id`, which a dial found missing. An id that another try has found since stays.
     pub fn evict_trunk(&self, name: &TrunkName, id: &TrunkId) {
         let mut known = self.trunks.known();
-        if known.ids.get(name) == Some(id) {
+        if known.ids.get(name).is_some_and(|(known, _)| known == id) {
             known.ids.remove(name);
         }
     }
@@ -154,12 +158,35 @@ impl Client {
     }
 }
 
+impl Known {
+    /// The id of this name, if it was learned less than `keep` ago.
+    fn id(&self, name: &TrunkName, keep: Duration) -> Option<TrunkId> {
+        let (id, learned) = self.ids.get(name)?;
+        (learned.elapsed() < keep).then(|| id.clone())
+    }
+
+    fn learn(&mut self, name: &TrunkName, found: &Result<TrunkId, TrunkError>) {
+        if let Ok(id) = found {
+            self.ids.insert(name.clone(), (id.clone(), Instant::now()));
+        }
+    }
+}
+
 impl Trunks {
+    /// An empty cache that keeps an id for `keep`.
+    pub(super) fn new(keep: Duration) -> Self {
+        Self {
+            keep,
+            known: Mutex::default(),
+            list: tokio::sync::Mutex::default(),
+        }
+    }
+
     /// The name in a list that ended after `lists` had, if one did.
     fn since(&self, lists: u64, name: &TrunkName) -> Option<Result<TrunkId, TrunkError>> {
         let mut known = self.known();
-        if let Some(id) = known.ids.get(name) {
-            return Some(Ok(id.clone()));
+        if let Some(id) = known.id(name, self.keep) {
+            return Some(Ok(id));
         }
         if known.lists == lists {
             return None;
@@ -168,9 +195,7 @@ impl Trunks {
             Ok(listed) => find(listed, name),
             Err(why) => Err(*why),
         };
-        if let Ok(id) = &found {
-            known.ids.insert(name.clone(), id.clone());
-        }
+        known.learn(name, &found);
         Some(found)
     }
 
@@ -186,9 +211,7 @@ impl Trunks {
             Ok(listed) => find(listed, name),
             Err(why) => Err(*why),
         };
-        if let Ok(id) = &found {
-            known.ids.insert(name.clone(), id.clone());
-        }
+        known.learn(name, &found);
         known.last = Some(listed);
         found
     }

@@ -8,6 +8,29 @@ use super::wire::{Answer, Refusal};
 /// The content type of a protobuf body in Twirp, both ways.
 pub const PROTOBUF: &str = "application/protobuf";
 
+/// The codes of Twirp (the Twirp specification, version 7; LiveKit's library writes the last
+/// one without its underscore). JSON with another code is a gateway's.
+const CODES: [&str; 18] = [
+    "canceled",
+    "unknown",
+    "invalid_argument",
+    "malformed",
+    "deadline_exceeded",
+    "not_found",
+    "bad_route",
+    "already_exists",
+    "permission_denied",
+    "unauthenticated",
+    "resource_exhausted",
+    "failed_precondition",
+    "aborted",
+    "out_of_range",
+    "unimplemented",
+    "internal",
+    "unavailable",
+    "dataloss",
+];
+
 /// A Twirp error's JSON. `code` makes it one; the rest may be missing or of any type.
 #[derive(Deserialize)]
 struct Body {
@@ -27,8 +50,10 @@ pub fn read(status: u16, content_type: Option<&str>, body: Vec<u8>) -> Answer {
     match status {
         200 if content_type.is_some_and(is_protobuf) => Answer::Done(body),
         400..=599 => match serde_json::from_slice::<Body>(&body) {
-            Ok(error) => Answer::Refused(refusal(status, error)),
-            Err(_) => Answer::Strange(status),
+            Ok(error) if CODES.contains(&error.code.as_str()) => {
+                Answer::Refused(refusal(status, error))
+            }
+            Ok(_) | Err(_) => Answer::Strange(status),
         },
         _ => Answer::Strange(status),
     }

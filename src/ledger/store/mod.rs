@@ -28,6 +28,8 @@
 mod check;
 pub mod memory;
 pub mod mortal;
+pub mod sqlite;
+pub mod suite;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -4,7 +4,7 @@ mod record;
 mod state;
 
 pub use record::{
-    AgentWanted, Answered, Attempt, CancelRequest, Cause, Evidence, Follows, Gate, Hold, Keep,
-    Mode, Next, Placed, Reason, Rule, Settled, Spec, Stop, StopWhy, Transition, Waiting,
+    AgentWanted, Answered, Attempt, CancelRequest, Cause, EndCause, Evidence, Follows, Gate, Hold,
+    Keep, Mode, Next, Placed, Reason, Rule, Settled, Spec, Stop, StopWhy, Transition, Waiting,
 };
 pub use state::{Event, Outcome, State, transition};

@@ -137,6 +137,9 @@ pub struct Attempt {
     pub since: Time,
     /// When it was accepted.
     pub create_time: Time,
+    /// Set where only the id is known: a cancel came before the request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tombstone: bool,
     /// The number of the last try; 0 before the first.
     pub tries: u32,
     /// How many failed tries count against the limit.
@@ -307,10 +310,10 @@ impl Rule {
             Self::Number(NumberClass::Invalid) => "no such number can exist; nothing was dialed",
             Self::Number(NumberClass::Emergency) => "emergency and short numbers are never dialed",
             Self::Number(NumberClass::Premium) => {
-                "premium-rate numbers are not allowed (numbers.premium)"
+                "premium-rate numbers are not allowed (numbers.allow_premium)"
             }
             Self::Number(NumberClass::Country) => {
-                "the number's country is not allowed (numbers.country_codes)"
+                "the number's country is not allowed (numbers.countries)"
             }
             Self::ContactReserved => "another attempt is calling this contact",
             Self::NumberInUse => "another attempt is calling this number",
@@ -387,8 +390,25 @@ pub struct Settled {
     pub after: Option<After>,
     /// Whether a SIP call had been started.
     pub call_started: bool,
+    /// What ended an answered call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_cause: Option<EndCause>,
     /// When it ended.
     pub at: Time,
+}
+
+/// What ended an answered call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndCause {
+    /// The room was seen to be gone: one side hung up.
+    RoomGone,
+    /// Canceled by request.
+    Canceled,
+    /// It lasted as long as it may.
+    Maximum,
+    /// Its agent went away.
+    AgentLost,
 }
 
 impl Settled {
@@ -403,6 +423,7 @@ impl Settled {
             sip: None,
             after: None,
             call_started,
+            end_cause: None,
             at,
         }
     }

@@ -1,0 +1,21 @@
+//! One person, one leg: while an attempt holds the contact, no other rings it.
+
+use super::{Answer, Facts};
+use crate::ledger::record::Held;
+use crate::model::attempt::{Reason, Rule};
+
+pub(super) fn ask(facts: &Facts<'_>) -> Answer {
+    held(facts, facts.contact, Rule::ContactReserved)
+}
+
+/// Whether another attempt holds the contact or the number.
+pub(super) fn held(facts: &Facts<'_>, held: &Held, rule: Rule) -> Answer {
+    match held.other(&facts.attempt.id, facts.now) {
+        None => Answer::Pass,
+        Some(hold) => Answer::NotNow(Reason {
+            rule,
+            holder: Some(hold.attempt.clone()),
+            until: Some(hold.due),
+        }),
+    }
+}

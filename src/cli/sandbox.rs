@@ -1,0 +1,152 @@
+//! `ringonce sandbox`: a LiveKit that rings nobody, on a socket.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use serde_json::json;
+
+use crate::lab::platform::{Behaviour, Settings, Worker, callees};
+use crate::lab::sandbox;
+use crate::runtime::clock::{Clock as _, SystemClock};
+use crate::runtime::tasks::Tasks;
+
+/// How long the sandbox's tasks may take to end.
+const END: Duration = Duration::from_secs(2);
+
+/// `ringonce sandbox …`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where the platform listens; port 0 picks one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7880")]
+    listen: SocketAddr,
+    /// Where the platform's webhooks go; none are sent without it.
+    #[arg(long, value_name = "URL")]
+    webhook: Option<String>,
+    /// How the agent `caller` behaves.
+    #[arg(long, value_enum, default_value_t = Agent::Joins)]
+    agent: Agent,
+    /// How long after its end a token is still taken; LiveKit's own is 60 s.
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = humantime::parse_duration)]
+    token_leeway: Duration,
+    /// Dials a second above which the bridge is overloaded; no limit without it.
+    #[arg(long, value_name = "COUNT")]
+    capacity: Option<u32>,
+    /// How long a callee who answers talks before it hangs up.
+    #[arg(long, value_name = "SPAN", default_value = "20s", value_parser = humantime::parse_duration)]
+    talk: Duration,
+    /// The seed of all ids.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+    /// Prints what each number does, and serves nothing.
+    #[arg(long)]
+    list: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Agent {
+    /// 0.4 s after the dispatch.
+    Joins,
+    /// 30 s after the dispatch.
+    Late,
+    /// Never: no worker is there.
+    Absent,
+    /// It joins and leaves again after 2 s.
+    Leaves,
+}
+
+impl Agent {
+    fn behaviour(self) -> Behaviour {
+        let join = Duration::from_millis(400);
+        match self {
+            Self::Joins => Behaviour::Joins { after: join },
+            Self::Late => Behaviour::Late {
+                after: Duration::from_secs(30),
+            },
+            Self::Absent => Behaviour::Absent,
+            Self::Leaves => Behaviour::Leaves {
+                join,
+                after: Duration::from_secs(2),
+            },
+        }
+    }
+}
+
+/// Serves until SIGINT or SIGTERM. One JSON line on stderr names the port once it listens.
+///
+/// # Errors
+///
+/// The address cannot be listened on, or the listener fails.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if args.list {
+        std::io::stdout()
+            .write_all(listed().as_bytes())
+            .context("failed to write to stdout")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let listener = tokio::net::TcpListener::bind(args.listen)
+        .await
+        .with_context(|| format!("failed to listen on {}", args.listen))?;
+    let address = listener
+        .local_addr()
+        .context("the listener has no address")?;
+    let ready = json!({"ready": "sandbox", "listen": address.to_string()});
+    writeln!(std::io::stderr(), "{ready}").context("failed to write to stderr")?;
+    let mut settings = Settings {
+        wall_start_micros: SystemClock.now().as_micros(),
+        seed: args.seed,
+        token_leeway: args.token_leeway,
+        workers: vec![Worker::new("caller", args.agent.behaviour())],
+        capacity: args.capacity,
+        ..Settings::default()
+    };
+    settings.times.talk = args.talk;
+    let tasks = Tasks::default();
+    sandbox::serve(listener, settings, args.webhook, &tasks, stopped()).await?;
+    tasks.abort_all();
+    tasks.idle(END).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listed() -> String {
+    let mut text = String::from(
+        "The last two digits of +1 202 555 01NN and +999 xxxxxxxx NN choose what happens.\n\
+         Digits that are not listed answer as 00 does; any other number is unknown (404).\n\n",
+    );
+    for callee in callees() {
+        writeln!(text, "{:02}  {}", callee.digits, callee.sentence)
+            .expect("a String can be written to");
+    }
+    text
+}
+
+/// SIGINT or SIGTERM.
+async fn stopped() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut term) = signal(SignalKind::terminate()) else {
+        // Without a handler SIGTERM ends the process by itself.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        biased;
+        _ = term.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_callee_is_listed_with_its_digits() {
+        let text = listed();
+        for callee in callees() {
+            assert!(text.contains(&format!("\n{:02}  {}\n", callee.digits, callee.sentence)));
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The one shape in which state is written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::change::{Change, Decision};
+use super::news::News;
+use super::seal::Keys;
+use super::store::{self, Commit, CommitId, Committed, Epoch, Key, Store, Version};
+use super::view::View;
+use super::{Error, partition_of};
+use crate::model::id::{Deployment, Partition, Workspace};
+use crate::runtime::clock::Clock;
+use crate::runtime::ids::Ids;
+
+/// How often a decision is made anew after a conflict before it gives up. Each conflict
+/// means that another commit went through, so this is reached only under a storm on one
+/// record.
+const CONFLICTS_MAX: u32 = 256;
+
+/// The pause between repetitions of a commit whose answer is unknown.
+const REPEAT_PAUSE: Duration = Duration::from_millis(20);
+
+/// What a decision came to, and the version that it wrote, if it wrote.
+#[derive(Debug)]
+pub struct Decided<T> {
+    /// What the decision answered.
+    pub answer: T,
+    /// The number of the commit; `None` when nothing was written.
+    pub version: Option<Version>,
+}
+
+/// The memory. Admission, settle, projection, reconcile and follow-ups supply pure
+/// functions; only this writes.
+#[derive(Debug)]
+pub struct Ledger {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn Ids>,
+    pub(super) keys: Keys,
+    pub(super) deployment: Deployment,
+    pub(super) epoch: Epoch,
+    pub(super) news: News,
+    /// How long a commit is repeated whose answer is unknown.
+    pub(super) retry_for: Duration,
+}
+
+impl Ledger {
+    /// Decides on the records under `keys`, all in the partition of `workspace`: loads
+    /// them, calls `decide`, and commits what it says with the version of every record in
+    /// the view; after a conflict it decides anew on the present records. `decide` is
+    /// pure: it may be called many times.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] with `NotApplied` when nothing was decided, with `Unknown` when the
+    /// answer of the commit stayed unknown; [`Error::Contended`] under a storm.
+    pub async fn decide<T>(
+        &self,
+        workspace: &Workspace,
+        keys: Vec<Key>,
+        mut decide: impl FnMut(&View) -> Result<Decision<T>, Error> + Send,
+    ) -> Result<Decided<T>, Error> {
+        let p = self.partition(workspace);
+        let mut view = View::default();
+        self.load(p, &mut view, keys).await?;
+        for _ in 0..CONFLICTS_MAX {
+            match decide(&view)? {
+                Decision::Keep(answer) => {
+                    return Ok(Decided {
+                        answer,
+                        version: None,
+                    });
+                }
+                Decision::More(keys) => self.load(p, &mut view, keys).await?,
+                Decision::Write(change, answer) => {
+                    let (commit, attempts) = self.commit_of(&view, change)?;
+                    match self.commit(p, &commit).await? {
+                        Committed::Applied(version) => {
+                            let keys = commit.put.into_iter().map(|put| put.key);
+                            self.news.tell(keys, &attempts, version);
+                            return Ok(Decided {
+                                answer,
+                                version: Some(version),
+                            });
+                        }
+                        Committed::Conflict(present) => view.records.extend(present),
+                    }
+                }
+            }
+        }
+        Err(Error::Contended)
+    }
+
+    /// The partition of a workspace.
+    #[must_use]
+    pub fn partition(&self, workspace: &Workspace) -> Partition {
+        partition_of(workspace, self.store.partitions())
+    }
+
+    /// The wall clock's present moment.
+    #[must_use]
+    pub fn now(&self) -> crate::model::time::Time {
+        self.clock.now()
+    }
+
+    async fn load(&self, p: Partition, view: &mut View, keys: Vec<Key>) -> Result<(), Error> {
+        let missing: Vec<Key> = keys.into_iter().filter(|key| !view.has(key)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let mut found: BTreeMap<_, _> = self.store.load(p, &missing).await?;
+        for key in missing {
+            let record = found.remove(&key);
+            view.records.insert(key, record);
+        }
+        Ok(())
+    }
+
+    fn commit_of(
+        &self,
+        view: &View,
+        change: Change,
+    ) -> Result<(Commit, Vec<crate::model::attempt::Attempt>), Error> {
+        if let Some(put) = change.puts.iter().find(|put| !view.has(&put.key)) {
+            return Err(Error::Fault(format!(
+                "a decision wrote {} without asking for it",
+                put.key
+            )));
+        }
+        let commit = Commit {
+            id: CommitId(self.ids.uuid()),
+            epoch: self.epoch,
+            at: self.clock.now(),
+            expect: view.versions(),
+            put: change.puts,
+            delete: Vec::new(),
+            events: change.events,
+        };
+        Ok((commit, change.attempts))
+    }
+
+    /// Sends `commit` until its answer is known, for at most `retry_for`.
+    ///
+    /// Once an answer was unknown, a later "not applied" speaks of that sending alone: the
+    /// first one may have been applied. So from then on only `Applied` or `Conflict` ends it.
+    async fn commit(&self, p: Partition, commit: &Commit) -> Result<Committed, Error> {
+        let begun = Instant::now();
+        let mut doubtful = false;
+        loop {
+            let failure = match self.store.commit(p, commit).await {
+                Ok(committed) => return Ok(committed),
+                Err(store::Error::NotApplied(failure)) if !doubtful => {
+                    return Err(store::Error::NotApplied(failure).into());
+                }
+                Err(store::Error::NotApplied(failure) | store::Error::Unknown(failure)) => failure,
+            };
+            doubtful = true;
+            if begun.elapsed() >= self.retry_for {
+                return Err(store::Error::Unknown(failure).into());
+            }
+            tokio::time::sleep(REPEAT_PAUSE).await;
+        }
+    }
+
+    /// Who is told of commits.
+    #[must_use]
+    pub fn news(&self) -> &News {
+        &self.news
+    }
+
+    /// This installation.
+    #[must_use]
+    pub fn deployment(&self) -> &Deployment {
+        &self.deployment
+    }
+
+    /// The history that this ledger remembers.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Chance, for nonces and jitter.
+    #[must_use]
+    pub fn ids(&self) -> &dyn Ids {
+        self.ids.as_ref()
+    }
+
+    /// Whether what is in a passing state belongs to a process that is surely dead.
+    #[must_use]
+    pub fn predecessor_is_dead(&self) -> bool {
+        self.store.exclusive()
+    }
+}

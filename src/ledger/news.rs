@@ -1,0 +1,93 @@
+//! Who is told of a commit: those who wait for one attempt, those who follow the log, and
+//! those who count.
+//!
+//! News carry no state: whoever is woken reads the ledger. A lost or doubled wake-up
+//! changes nothing but the time.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use super::store::{Key, Version};
+use crate::model::attempt::Attempt;
+
+/// Is told of every attempt that this process committed, in the order of the commits of
+/// that attempt.
+pub trait Observer: Debug + Send + Sync {
+    /// `attempt` has been committed like this.
+    fn committed(&self, attempt: &Attempt);
+}
+
+/// The present listeners.
+#[derive(Debug, Default)]
+pub struct News {
+    waiting: Mutex<HashMap<Key, watch::Sender<Version>>>,
+    latest: watch::Sender<u64>,
+    observers: Vec<Arc<dyn Observer>>,
+}
+
+impl News {
+    /// With observers that are told first.
+    #[must_use]
+    pub fn new(observers: Vec<Arc<dyn Observer>>) -> Self {
+        Self {
+            observers,
+            ..Self::default()
+        }
+    }
+
+    /// Counts commits: changes with each one.
+    #[must_use]
+    pub fn latest(&self) -> watch::Receiver<u64> {
+        self.latest.subscribe()
+    }
+
+    /// Waits for commits of one record. Subscribe first and read the record afterwards:
+    /// what is committed in between wakes at once.
+    #[must_use]
+    pub fn of(&self, key: &Key) -> watch::Receiver<Version> {
+        let mut waiting = self.lock();
+        // Those whom nobody awaits any more are dropped when the map has doubled.
+        if waiting.len() >= 1024 && waiting.len().is_power_of_two() {
+            waiting.retain(|_, sender| sender.receiver_count() > 0);
+        }
+        waiting
+            .entry(key.clone())
+            .or_insert_with(|| watch::Sender::new(Version(0)))
+            .subscribe()
+    }
+
+    pub(super) fn tell(
+        &self,
+        keys: impl Iterator<Item = Key>,
+        attempts: &[Attempt],
+        version: Version,
+    ) {
+        for attempt in attempts {
+            for observer in &self.observers {
+                observer.committed(attempt);
+            }
+        }
+        {
+            let mut waiting = self.lock();
+            for key in keys {
+                let Some(sender) = waiting.get(&key) else {
+                    continue;
+                };
+                if sender.receiver_count() == 0 {
+                    waiting.remove(&key);
+                } else {
+                    sender.send_replace(version);
+                }
+            }
+        }
+        self.latest.send_modify(|n| *n = n.wrapping_add(1));
+    }
+
+    // A std mutex, since nothing is awaited while it is held.
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, watch::Sender<Version>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

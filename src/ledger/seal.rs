@@ -1,0 +1,398 @@
+//! Phone numbers: found by a keyed hash, kept only sealed.
+//!
+//! A number is looked up by [`Keys::number_key`] and told apart by [`Keys::fingerprint`]
+//! (HMAC-SHA256: without the key nobody can try all numbers), and kept, while it is needed,
+//! as [`Keys::seal`] makes it (ChaCha20-Poly1305). The keys are 64 random bytes, the first
+//! half for the hashes and the second for the seal; a store remembers [`Keys::print`], since
+//! under other keys it would find nobody and might ring twice.
+//!
+//! Nothing here prints a key or a number, in an error neither.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{ChaCha20Poly1305, Nonce};
+use hmac::{Hmac, Mac};
+use secrecy::zeroize::Zeroizing;
+use secrecy::{ExposeSecret, SecretBox};
+use sha2::Sha256;
+
+use crate::runtime::ids::Ids;
+
+/// Bytes of a key file, before base64.
+const KEYS: usize = 64;
+/// The first byte of what is sealed: its format.
+const FORMAT: u8 = 1;
+/// Bytes of a key id; of a nonce (RFC 8439, section 2.3).
+const ID: usize = 4;
+const NONCE: usize = 12;
+const HEAD: usize = 1 + ID + NONCE;
+
+/// Why keys cannot be used, and the remedy. No key in it.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The text is not base64 of 64 bytes.
+    #[error(
+        "the key is not base64 of 64 bytes; make one with `head -c 64 /dev/urandom | base64 -w0`"
+    )]
+    Form,
+    /// The key file is not base64 of 64 bytes.
+    #[error(
+        "the key file {0} is damaged; restore it from a backup, since its store needs these keys"
+    )]
+    File(PathBuf),
+    /// Others may read the key file.
+    #[error("the key file {0} can be read by everybody; run `chmod 600` on it")]
+    Exposed(PathBuf),
+    /// The file system refuses.
+    #[error("the key file {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Why something sealed cannot be opened. It does not say what was in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// It is too short, or of a format that this program does not know.
+    #[error("what was sealed has an unknown format")]
+    Format,
+    /// It was sealed under keys with another id.
+    #[error("it was sealed under other keys")]
+    OtherKeys,
+    /// It was changed, or sealed for another place.
+    #[error("what was sealed was changed, or belongs elsewhere")]
+    Changed,
+}
+
+/// The keys of one installation.
+pub struct Keys {
+    hash: SecretBox<[u8; 32]>,
+    seal: SecretBox<[u8; 32]>,
+    id: [u8; ID],
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys")
+            .field("id", &hex(&self.id))
+            .finish_non_exhaustive()
+    }
+}
+
+impl Keys {
+    /// From the base64 text of 64 bytes, as configuration holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError::Form`] for any other text.
+    pub fn from_text(text: &str) -> Result<Self, KeyError> {
+        let bytes = STANDARD.decode(text.trim()).map(Zeroizing::new);
+        let bytes = bytes.map_err(|_| KeyError::Form)?;
+        let bytes: &[u8; KEYS] = bytes.as_slice().try_into().map_err(|_| KeyError::Form)?;
+        Ok(Self::from_bytes(bytes))
+    }
+
+    /// New random keys, kept nowhere: for tests and the sandbox.
+    #[must_use]
+    pub fn random(ids: &dyn Ids) -> Self {
+        let mut bytes = Zeroizing::new([0; KEYS]);
+        ids.fill(bytes.as_mut_slice());
+        Self::from_bytes(&bytes)
+    }
+
+    /// From the file at `path`; where it is missing it is made, for its owner only, and on
+    /// the disk before this returns. `true` if it was made: that is worth saying, since the
+    /// file belongs into the backup.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError::Exposed`] if everybody may read it, [`KeyError::File`] if it holds no
+    /// keys, [`KeyError::Io`] if it can be neither read nor made.
+    pub fn from_file(path: &Path, ids: &dyn Ids) -> Result<(Self, bool), KeyError> {
+        let failed = |source| KeyError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        match File::open(path) {
+            Ok(file) => Self::read(path, file).map(|keys| (keys, false)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make(path, ids).map_err(failed)?;
+                // Read back, since another process may have been the first to make it.
+                let file = File::open(path).map_err(failed)?;
+                Self::read(path, file).map(|keys| (keys, true))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn read(path: &Path, file: File) -> Result<Self, KeyError> {
+        let failed = |source| KeyError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        if file.metadata().map_err(failed)?.mode() & 0o007 != 0 {
+            return Err(KeyError::Exposed(path.to_owned()));
+        }
+        let mut text = Zeroizing::new(String::new());
+        // Twice what it can be; a wrong file may be of any size.
+        let most = KEYS as u64 * 4;
+        file.take(most).read_to_string(&mut text).map_err(failed)?;
+        Self::from_text(&text).map_err(|_| KeyError::File(path.to_owned()))
+    }
+
+    fn from_bytes(bytes: &[u8; KEYS]) -> Self {
+        let half = |from: usize| {
+            SecretBox::init_with_mut(|half: &mut [u8; 32]| {
+                half.copy_from_slice(&bytes[from..from + 32]);
+            })
+        };
+        let mut keys = Self {
+            hash: half(0),
+            seal: half(32),
+            id: [0; ID],
+        };
+        let id = keys.hmac("id", &[]);
+        keys.id.copy_from_slice(&id[..ID]);
+        keys
+    }
+
+    /// What the store remembers of these keys: another print, other keys.
+    #[must_use]
+    pub fn print(&self) -> String {
+        let mut all = Zeroizing::new([0; 32]);
+        all.copy_from_slice(self.seal.expose_secret());
+        hex(&self.hmac("print", &[all.as_slice()])[..16])
+    }
+
+    /// Under which a number is known inside `workspace`: the key's id, a dash and 32 hex
+    /// digits. `e164` as `+12025550100`.
+    #[must_use]
+    pub fn number_key(&self, workspace: &str, e164: &str) -> String {
+        let hash = self.hmac("number", &[workspace.as_bytes(), e164.as_bytes()]);
+        format!("{}-{}", hex(&self.id), hex(&hash[..16]))
+    }
+
+    /// Tells equal requests from others without keeping what they said: a version, the key's
+    /// id and 64 hex digits.
+    #[must_use]
+    pub fn fingerprint(&self, bytes: &[u8]) -> String {
+        let hash = self.hmac("fingerprint", &[bytes]);
+        format!("1-{}-{}", hex(&self.id), hex(&hash))
+    }
+
+    /// Seals `plain` for the place that `aad` names (a record's key): it opens nowhere else.
+    /// Nonces are random, which is safe for some thousand million seals under one key.
+    ///
+    /// # Panics
+    ///
+    /// Never for what fits into memory: the cipher's limit is 256 GiB.
+    #[must_use]
+    pub fn seal(&self, aad: &str, plain: &[u8], ids: &dyn Ids) -> Vec<u8> {
+        let mut sealed = vec![FORMAT];
+        sealed.extend(self.id);
+        let mut nonce = [0; NONCE];
+        ids.fill(&mut nonce);
+        sealed.extend(nonce);
+        let payload = Payload {
+            msg: plain,
+            aad: aad.as_bytes(),
+        };
+        let cipher = (self.cipher().encrypt(Nonce::from_slice(&nonce), payload))
+            .expect("a number is shorter than the cipher's limit of 256 GiB");
+        sealed.extend(cipher);
+        sealed
+    }
+
+    /// What was sealed for `aad`.
+    ///
+    /// # Errors
+    ///
+    /// If it was not sealed by these keys for this place, or was changed since.
+    pub fn open(&self, aad: &str, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+        let (head, cipher) = sealed.split_at_checked(HEAD).ok_or(OpenError::Format)?;
+        if head[0] != FORMAT {
+            return Err(OpenError::Format);
+        }
+        if head[1..=ID] != self.id {
+            return Err(OpenError::OtherKeys);
+        }
+        let payload = Payload {
+            msg: cipher,
+            aad: aad.as_bytes(),
+        };
+        self.cipher()
+            .decrypt(Nonce::from_slice(&head[1 + ID..]), payload)
+            .map(Zeroizing::new)
+            .map_err(|_| OpenError::Changed)
+    }
+
+    fn cipher(&self) -> ChaCha20Poly1305 {
+        ChaCha20Poly1305::new(self.seal.expose_secret().into())
+    }
+
+    /// Each part with its length before it, so that no two lists of parts are the same bytes.
+    fn hmac(&self, purpose: &str, parts: &[&[u8]]) -> [u8; 32] {
+        let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(self.hash.expose_secret())
+            .expect("HMAC takes a key of any length");
+        for part in [purpose.as_bytes()].iter().chain(parts) {
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().into()
+    }
+}
+
+/// Makes the key file whole: it is linked to its name only when its bytes are on the disk,
+/// so that a crash leaves no half of one, and never over one that another process made.
+fn make(path: &Path, ids: &dyn Ids) -> io::Result<()> {
+    let mut bytes = Zeroizing::new([0; KEYS]);
+    ids.fill(bytes.as_mut_slice());
+    let text = Zeroizing::new(STANDARD.encode(bytes.as_slice()));
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}", ids.uuid()));
+    let draft = Path::new(&draft);
+    let mut file = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(draft)?;
+    let linked = writeln!(file, "{}", text.as_str())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| match std::fs::hard_link(draft, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        });
+    std::fs::remove_file(draft)?;
+    linked?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes every text");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::runtime::ids::RandomIds;
+
+    const NUMBER: &str = "+12025550100";
+
+    fn fixed() -> Keys {
+        let bytes: Vec<u8> = (0..64).collect();
+        Keys::from_text(&STANDARD.encode(bytes)).unwrap()
+    }
+
+    #[test]
+    fn hashes_stay_what_they_are() {
+        // Computed once and kept: a change would forget every hold on every number.
+        let keys = fixed();
+        assert_eq!(
+            keys.number_key("w", NUMBER),
+            "183eb7f7-d83e76c963ab0e22b2f68f74fea328cc"
+        );
+        assert_eq!(keys.print(), "d3e09c44bb9c839136e5cd8137e18aab");
+        assert!(keys.fingerprint(b"x").starts_with("1-183eb7f7-"));
+        assert_eq!(keys.fingerprint(b"x").len(), 2 + 8 + 1 + 64);
+    }
+
+    #[test]
+    fn hashes_differ_by_number_workspace_and_keys() {
+        let (keys, others) = (fixed(), Keys::random(&RandomIds::seeded(1)));
+        let one = keys.number_key("w", NUMBER);
+        assert_ne!(one, keys.number_key("w", "+12025550101"));
+        assert_ne!(one, keys.number_key("v", NUMBER));
+        assert_ne!(keys.number_key("w1", "2"), keys.number_key("w", "12"));
+        assert_ne!(one, others.number_key("w", NUMBER));
+        assert_ne!(keys.print(), others.print());
+        assert_ne!(keys.fingerprint(b"a"), keys.fingerprint(b"b"));
+        let mut bytes: Vec<u8> = (0..64).collect();
+        bytes[63] ^= 1;
+        let near = Keys::from_text(&STANDARD.encode(bytes)).unwrap();
+        assert_ne!(
+            near.print(),
+            keys.print(),
+            "the print covers the seal's key"
+        );
+    }
+
+    #[test]
+    fn what_is_sealed_opens_in_its_place_only() {
+        let (keys, ids) = (fixed(), RandomIds::seeded(1));
+        let sealed = keys.seal("a/w/1", NUMBER.as_bytes(), &ids);
+        let opened = keys.open("a/w/1", &sealed).unwrap();
+        assert_eq!(opened.as_slice(), NUMBER.as_bytes());
+        assert!(
+            !sealed
+                .windows(7)
+                .any(|part| part == &NUMBER.as_bytes()[..7])
+        );
+        assert_ne!(sealed, keys.seal("a/w/1", NUMBER.as_bytes(), &ids));
+        assert_eq!(keys.open("a/w/2", &sealed), Err(OpenError::Changed));
+        let other = Keys::random(&ids);
+        assert_eq!(other.open("a/w/1", &sealed), Err(OpenError::OtherKeys));
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert!(keys.open("a/w/1", &changed).is_err(), "byte {at}");
+            assert!(keys.open("a/w/1", &sealed[..at]).is_err(), "{at} bytes");
+        }
+    }
+
+    #[test]
+    fn a_key_file_is_made_once_and_for_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let ids = RandomIds::seeded(1);
+        let (first, made) = Keys::from_file(&path, &ids).unwrap();
+        assert!(made);
+        let (second, made) = Keys::from_file(&path, &ids).unwrap();
+        assert!(!made);
+        assert_eq!(first.print(), second.print());
+        let meta = std::fs::metadata(&path).unwrap();
+        assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_bad_key_file_is_told_and_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let ids = RandomIds::seeded(1);
+        for (text, mode) in [("", 0o600), ("c2hvcnQ=", 0o600), ("c2hvcnQ=", 0o644)] {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let error = Keys::from_file(&path, &ids).unwrap_err();
+            let exposed = matches!(error, KeyError::Exposed(_));
+            assert_eq!(exposed, mode == 0o644, "{error}");
+            assert!(exposed || matches!(error, KeyError::File(_)), "{error}");
+            assert!(!error.to_string().contains("c2hv"));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn keys_do_not_print_themselves() {
+        let keys = fixed();
+        assert_eq!(format!("{keys:?}"), "Keys { id: \"183eb7f7\", .. }");
+    }
+}

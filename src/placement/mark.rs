@@ -1,0 +1,150 @@
+//! The attempt marker: the last commit before the dial, and the last moment at which a rule
+//! or a stop turns it back.
+
+use std::sync::Arc;
+
+use super::settle::Try;
+use crate::admission::rules::{self, Answer, Facts};
+use crate::ledger::record::{RoomState, attempt_key, keys_of};
+use crate::ledger::{Change, Decision, Error, Ledger, View};
+use crate::model::attempt::{Attempt, Cause, Event, Outcome, State};
+use crate::model::phone::{E164, NumberRules};
+use crate::model::verdict::TryFailure;
+use crate::model::window::Marker;
+use crate::provider::TrunkId;
+
+/// What the marker says beside the times.
+#[derive(Debug, Clone)]
+pub(super) struct Marking<'a> {
+    /// The try.
+    pub of: &'a Try,
+    /// The marker.
+    pub marker: Marker,
+    /// The room's id on the platform.
+    pub sid: &'a str,
+    /// The trunk that the dial uses.
+    pub trunk: &'a TrunkId,
+    /// The number, which the rules see once more.
+    pub to: &'a E164,
+    /// Whether this is the second send, after the trunk was resolved anew.
+    pub heal: bool,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Marked {
+    /// It is written: dial.
+    Written(Box<Attempt>),
+    /// It is not, and nothing may be dialed.
+    TurnedBack(TryFailure, Option<Answer>),
+}
+
+/// Writes markers.
+#[derive(Debug)]
+pub(super) struct Markers {
+    pub ledger: Arc<Ledger>,
+    pub numbers: NumberRules,
+}
+
+impl Markers {
+    /// Writes the marker, unless the try is no longer ours to dial. The rules are asked
+    /// again, since seconds have passed: a contact that was taken meanwhile is not rung.
+    pub(super) async fn write(&self, marking: &Marking<'_>) -> Result<Marked, Error> {
+        let (ws, id) = (&marking.of.workspace, &marking.of.attempt);
+        let decided = self
+            .ledger
+            .decide(ws, vec![attempt_key(ws, id)], |view| {
+                let turned = |why| Ok(Decision::Keep(Marked::TurnedBack(why, None)));
+                let Some(attempt) = view.attempt(ws, id)? else {
+                    return turned(TryFailure::Abandoned);
+                };
+                if attempt
+                    .placed
+                    .as_ref()
+                    .is_none_or(|p| p.session != marking.of.session)
+                {
+                    return turned(TryFailure::Abandoned);
+                }
+                let missing = keys_of(&attempt);
+                if missing.iter().any(|key| !view.has(key)) {
+                    return Ok(Decision::More(missing));
+                }
+                self.decide(view, attempt, marking)
+            })
+            .await?;
+        Ok(decided.answer)
+    }
+
+    fn decide(
+        &self,
+        view: &View,
+        mut attempt: Attempt,
+        marking: &Marking<'_>,
+    ) -> Result<Decision<Marked>, Error> {
+        let now = self.ledger.now();
+        let turned = |why, answer| Ok(Decision::Keep(Marked::TurnedBack(why, answer)));
+        let expected = if marking.heal {
+            State::Dialing
+        } else {
+            State::Reserved
+        };
+        if attempt.state != expected {
+            return turned(TryFailure::Abandoned, None);
+        }
+        if attempt.cancel.is_some() || attempt.stop.is_some() {
+            return turned(TryFailure::Stopped, None);
+        }
+        let mut contact = view.contact(&attempt.workspace, &attempt.spec.contact)?;
+        let mut number = view.number(&attempt.workspace, &attempt.number_key)?;
+        let facts = Facts {
+            now,
+            attempt: &attempt,
+            known: true,
+            to: Some(marking.to),
+            remembered_since: self.ledger.epoch().since,
+            epoch: self.ledger.epoch().id,
+            contact: &contact.held,
+            number: &number.held,
+            numbers: &self.numbers,
+        };
+        match rules::ask(&facts) {
+            Answer::Pass => {}
+            answer @ (Answer::NotNow(_) | Answer::Never(_)) => {
+                return turned(TryFailure::TurnedBack, Some(answer));
+            }
+        }
+        let cause = if marking.heal {
+            Cause::Healed
+        } else {
+            Cause::Marked
+        };
+        match attempt.apply(Event::Dial, now, cause, String::new()) {
+            Outcome::Applied(_) => {}
+            Outcome::Ignored(_) | Outcome::Illegal => return turned(TryFailure::Abandoned, None),
+        }
+        let mut room = None;
+        if let Some(placed) = &mut attempt.placed {
+            placed.marker = Some(marking.marker.clone());
+            placed.heals += u32::from(marking.heal);
+            room = view.room(&attempt.workspace, placed.session)?;
+        }
+        let due = attempt.due().unwrap_or(now);
+        for held in [&mut contact.held, &mut number.held] {
+            held.take(&attempt.id, now, due);
+            if !marking.heal {
+                held.dialed(now);
+            }
+        }
+        let mut change = Change::default();
+        change.attempt(&attempt, cause)?;
+        change.put(&contact)?;
+        change.put(&number)?;
+        if let Some(room) = &mut room {
+            room.state = RoomState::Created;
+            room.sid = Some(marking.sid.to_owned());
+            room.trunk = Some(marking.trunk.to_string());
+            change.put(room)?;
+        }
+        Ok(Decision::Write(change, Marked::Written(Box::new(attempt))))
+    }
+}

@@ -1,0 +1,325 @@
+//! A try, from its reservation to its settled end, in a supervised task.
+//!
+//! [`Placement::run`] is the whole story. Before the marker every way out deletes the room;
+//! after it a room is deleted only once the commit that closes its attempt is durable, or by
+//! a recorded stop. What is uncertain leaves the room to the reconciler, alive.
+
+mod attend;
+mod gate;
+pub mod janitor;
+mod mark;
+mod room_guard;
+pub mod rooms;
+pub mod settle;
+mod stage;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use self::janitor::Janitor;
+use self::mark::{Marked, Markers, Marking};
+use self::rooms::{Deletion, Rooms};
+use self::settle::{Finding, Settlement, Settler, Try, slacks};
+use self::stage::{Dialing, Failed, Reserved};
+use crate::admission::Claim;
+use crate::admission::pace::Pace;
+use crate::admission::place::Start;
+use crate::config::Config;
+use crate::ledger::Ledger;
+use crate::ledger::record::RoomCause;
+use crate::model::attempt::{Attempt, Cause, State};
+use crate::model::phone::NumberRules;
+use crate::model::verdict::{TryFailure, Verdict};
+use crate::model::window::{Slacks, Spans};
+use crate::provider::{self, DialContext, DialReply};
+use crate::runtime::tasks::Tasks;
+
+pub use room_guard::OpenRoom;
+
+/// The name of the task that runs a try.
+pub const TASK: &str = "placement";
+
+/// The pause before a settling is tried again that the store refused.
+const SETTLE_PAUSE: Duration = Duration::from_millis(100);
+
+/// Runs tries.
+#[derive(Debug)]
+pub struct Placement {
+    ledger: Arc<Ledger>,
+    rooms: Arc<Rooms>,
+    settler: Arc<Settler>,
+    markers: Markers,
+    pace: Arc<Pace>,
+    janitor: Janitor,
+    config: Arc<Config>,
+    slacks: Slacks,
+    tasks: Tasks,
+    drain: watch::Receiver<bool>,
+}
+
+impl Placement {
+    /// With everything that a try touches.
+    #[must_use]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the composition root gives each once"
+    )]
+    pub fn new(
+        ledger: Arc<Ledger>,
+        rooms: Arc<Rooms>,
+        settler: Arc<Settler>,
+        pace: Arc<Pace>,
+        janitor: Janitor,
+        config: Arc<Config>,
+        numbers: NumberRules,
+        tasks: Tasks,
+        drain: watch::Receiver<bool>,
+    ) -> Arc<Self> {
+        let slacks = slacks(&config);
+        let markers = Markers { ledger: Arc::clone(&ledger), numbers };
+        Arc::new(Self {
+            ledger,
+            rooms,
+            settler,
+            markers,
+            pace,
+            janitor,
+            config,
+            slacks,
+            tasks,
+            drain,
+        })
+    }
+
+    /// Runs one try to its end.
+    async fn run(&self, claim: Claim) {
+        let Some(reserved) = Reserved::of(claim) else {
+            return;
+        };
+        let of = reserved.of.clone();
+        match self.bring_to_dial(reserved).await {
+            Ok(dialing) => self.dial(dialing).await,
+            Err(failed) => self.give_back(&of, failed).await,
+        }
+    }
+
+    /// The stages before the phone can ring.
+    async fn bring_to_dial(&self, reserved: Reserved) -> Result<Dialing, Failed> {
+        let trunked = reserved.resolve_trunk(self).await?;
+        let roomed = trunked.open_room(self).await?;
+        let staffed = roomed.await_agent(self).await?;
+        staffed.mark(self).await
+    }
+
+    /// The dial, and what its answer makes of the attempt.
+    async fn dial(&self, mut dialing: Dialing) {
+        let dialed = dialing.dial(self).await;
+        if let Ok(reply) = &dialed
+            && provider::overloaded(&reply.answer)
+        {
+            self.pace.overloaded();
+        }
+        let ringing = dialing.attempt.spec.ringing();
+        let ring_time = dialing.seen.ring_time();
+        let settled = self
+            .settle(
+                &dialing.of,
+                Cause::Verdict,
+                ring_time,
+                |attempt| match &dialed {
+                    Ok(reply) => self.finding(reply, ringing, attempt),
+                    Err(failure) => (
+                        Finding::NoCall(*failure, None),
+                        "the trunk could not be healed".to_owned(),
+                    ),
+                },
+            )
+            .await;
+        let Some(settlement) = settled else { return };
+        log_settled(&settlement.attempt);
+        if let Some(room) = settlement.closing {
+            self.delete(&room, room.cause.unwrap_or(RoomCause::NotConnected))
+                .await;
+        }
+    }
+
+    /// What an answer proves of an attempt, given whether a stop of it was recorded.
+    fn finding(
+        &self,
+        reply: &DialReply,
+        ringing: Duration,
+        attempt: &Attempt,
+    ) -> (Finding, String) {
+        let context = DialContext {
+            elapsed: reply.elapsed,
+            ringing_timeout: ringing,
+            ring_slack: self.config.dial.ring_answer_slack,
+            fast_reject: self.config.dial.fast_reject,
+            stop_recorded: attempt.stop.is_some(),
+        };
+        let evidence = format!(
+            "dial answered after {} ms: {:?}",
+            reply.elapsed.as_millis(),
+            reply.answer
+        );
+        let finding = match provider::verdict(&reply.answer, &context) {
+            Verdict::Answered(leg) => Finding::Answered(leg),
+            Verdict::NotDialed(failure) => Finding::NoCall(failure, None),
+            Verdict::NotConnected(end) => Finding::NotConnected(end),
+            Verdict::Uncertain(unclear) => Finding::Unclear(unclear),
+        };
+        (finding, evidence)
+    }
+
+    /// A try that failed before the dial: its room goes first, then the attempt passes on.
+    async fn give_back(&self, of: &Try, failed: Failed) {
+        let Failed {
+            failure,
+            turned,
+            room,
+            cause,
+        } = failed;
+        tracing::info!(
+            event = "try.failed",
+            attempt = %of.attempt,
+            workspace = %of.workspace,
+            session = %of.session,
+            failure = ?failure,
+            "a try ended before anything was dialed: {}", failure.explain()
+        );
+        let mut gone = None;
+        if let Some(mut open) = room {
+            // Deleted under the janitor's eye: if this task is dropped here, it takes over.
+            let guard = room_guard::RoomGuard::arm(open.clone(), self.janitor.clone());
+            let deletion = match (cause, open.confirmed) {
+                (RoomCause::NeverCreated, _) => Deletion::Gone,
+                (_, true) => self.rooms.delete(&open.record).await,
+                (_, false) => {
+                    let gives_up = open.gives_up;
+                    self.rooms
+                        .delete_unconfirmed(&mut open.record, gives_up)
+                        .await
+                }
+            };
+            guard.disarm();
+            if deletion == Deletion::Gone {
+                gone = Some((open.record.clone(), open.record.cause.unwrap_or(cause)));
+            }
+        }
+        let finding = Finding::NoCall(failure, turned);
+        self.settle(of, Cause::TryFailed(failure), None, |_| {
+            (finding.clone(), failure.explain().to_owned())
+        })
+        .await;
+        if let Some((room, cause)) = gone {
+            self.record_gone(&room, cause).await;
+        }
+    }
+
+    /// Settles, again and again while the store refuses: the finding must not be lost while
+    /// this process lives. If it dies, the reconciler finds the marker.
+    async fn settle(
+        &self,
+        of: &Try,
+        cause: Cause,
+        ring_time: Option<crate::model::time::Time>,
+        find: impl Fn(&Attempt) -> (Finding, String) + Send + Sync,
+    ) -> Option<Settlement> {
+        loop {
+            let settled = self
+                .settler
+                .settle(of, cause, ring_time, |attempt| Some(find(attempt)))
+                .await;
+            match settled {
+                Ok(settlement) => return settlement,
+                Err(error) => {
+                    tracing::warn!(%error, attempt = %of.attempt, "settling failed; it is tried again");
+                    sleep(SETTLE_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn delete(&self, room: &crate::ledger::record::Room, cause: RoomCause) {
+        match self.rooms.delete(room).await {
+            Deletion::Gone => self.record_gone(room, cause).await,
+            Deletion::Left => {
+                tracing::warn!(room = %room.name, "a room could not be deleted; the reconciler goes on");
+            }
+        }
+    }
+
+    async fn record_gone(&self, room: &crate::ledger::record::Room, cause: RoomCause) {
+        if let Err(error) = self.rooms.gone(room, cause).await {
+            tracing::warn!(%error, room = %room.name, "a deleted room could not be recorded");
+        }
+    }
+
+    /// Writes the marker. Where that fails or stays unknown, nothing is dialed, and this very
+    /// process knows it: the settling that follows takes a marker back that was written
+    /// after all, and one that would come later finds another version.
+    async fn write_marker(&self, marking: &Marking<'_>) -> Marked {
+        match self.markers.write(marking).await {
+            Ok(marked) => marked,
+            Err(error) => {
+                tracing::warn!(%error, attempt = %marking.of.attempt, "no marker, no dial");
+                Marked::TurnedBack(TryFailure::Abandoned, None)
+            }
+        }
+    }
+
+    /// Returns when the try is no longer ours to bring to the dial: it was canceled, its
+    /// deadline passed, or the process drains.
+    async fn no_longer_reserved(&self, of: &Try) {
+        let mut news = self.ledger.watch(&of.workspace, &of.attempt);
+        let mut drain = self.drain.clone();
+        loop {
+            if self.draining() || !self.is_reserved(of).await {
+                return;
+            }
+            tokio::select! {
+                biased;
+                _ = drain.changed() => {}
+                changed = news.changed() => if changed.is_err() { std::future::pending::<()>().await },
+            }
+        }
+    }
+
+    async fn is_reserved(&self, of: &Try) -> bool {
+        match self.ledger.attempt(&of.workspace, &of.attempt).await {
+            Ok(found) => found.is_some_and(|(attempt, _)| attempt.state == State::Reserved),
+            // Not known: the marker's commit will tell.
+            Err(_) => true,
+        }
+    }
+
+    fn draining(&self) -> bool {
+        *self.drain.borrow()
+    }
+
+    fn spans(&self, attempt: &Attempt, digits: &str) -> Spans {
+        Spans::new(attempt.spec.ringing(), digits, &self.slacks)
+    }
+}
+
+impl Start for Arc<Placement> {
+    fn start(&self, claim: Claim) {
+        let placement = Arc::clone(self);
+        self.tasks
+            .spawn(TASK, async move { placement.run(claim).await });
+    }
+}
+
+fn log_settled(attempt: &Attempt) {
+    tracing::info!(
+        event = "attempt.settled",
+        workspace = %attempt.workspace,
+        attempt = %attempt.id,
+        state = attempt.state.name(),
+        disposition = ?attempt.settled.as_ref().map(|s| s.disposition),
+        "a dial came to its end"
+    );
+}

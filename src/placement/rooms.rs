@@ -1,0 +1,148 @@
+//! Rooms go here: deleted, seen finished, or never made; each way is logged and recorded.
+
+use std::sync::Arc;
+
+use crate::ledger::record::{Room, RoomCause, RoomState, room_key};
+use crate::ledger::{Change, Decision, Error, Ledger};
+use crate::model::time::Time;
+use crate::provider::{Call, Client, Gone, Lives, Metadata};
+use crate::telemetry::rooms as log;
+
+/// Deletes rooms and says what became of them.
+#[derive(Debug)]
+pub struct Rooms {
+    client: Arc<Client>,
+    ledger: Arc<Ledger>,
+}
+
+/// What became of an attempt to delete a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is gone.
+    Gone,
+    /// It lives, or that is not known: again later.
+    Left,
+}
+
+impl Rooms {
+    /// Over the platform's client.
+    #[must_use]
+    pub fn new(client: Arc<Client>, ledger: Arc<Ledger>) -> Self {
+        Self { client, ledger }
+    }
+
+    /// Deletes a room whose making was confirmed. A 404 is the end only if no node answers
+    /// for the room: a platform that lost its records says 404 while the phone rings.
+    pub async fn delete(&self, room: &Room) -> Deletion {
+        match self.client.delete_room(&room.name).await {
+            Gone::Deleted => Deletion::Gone,
+            Gone::NotThere => self.unless_it_lives(room).await,
+            Gone::Refused(_) => Deletion::Left,
+            // Seen after a crash of the platform: the record is listed, nothing lives, and the
+            // delete fails. Making it anew gives the record a node, and then it can go.
+            Gone::Unclear(_) => match self
+                .client
+                .list_rooms(std::slice::from_ref(&room.name))
+                .await
+            {
+                Call::Done(listed) if listed.is_empty() => self.unless_it_lives(room).await,
+                Call::Done(_) => match self.client.delete_stale(&room.name).await {
+                    Gone::Deleted => Deletion::Gone,
+                    Gone::NotThere | Gone::Refused(_) | Gone::Unclear(_) => Deletion::Left,
+                },
+                Call::Refused(_) | Call::Unclear(_) => Deletion::Left,
+            },
+        }
+    }
+
+    async fn unless_it_lives(&self, room: &Room) -> Deletion {
+        match self.client.dispatches(&room.name).await {
+            Call::Done(Lives::No) => Deletion::Gone,
+            Call::Done(Lives::Yes(_)) | Call::Refused(_) | Call::Unclear(_) => Deletion::Left,
+        }
+    }
+
+    /// Deletes a room whose making was never confirmed: only once the platform lists it with
+    /// our nonce, since a room of that name with another one is not ours to touch. While it is
+    /// not listed it may still appear, until `gives_up`.
+    pub async fn delete_unconfirmed(&self, room: &mut Room, gives_up: Time) -> Deletion {
+        match self
+            .client
+            .list_rooms(std::slice::from_ref(&room.name))
+            .await
+        {
+            Call::Done(listed) => match listed.into_iter().next() {
+                Some(seen) if self.is_ours(room, &seen.metadata) => {
+                    room.sid = Some(seen.sid);
+                    self.delete(room).await
+                }
+                Some(_) => {
+                    tracing::error!(
+                        event = "room.foreign",
+                        room = %room.name,
+                        "a room of our name is not ours; it is left alone: has this store lost history?"
+                    );
+                    room.cause = Some(RoomCause::NeverCreated);
+                    Deletion::Gone
+                }
+                None if self.ledger.now() >= gives_up => {
+                    room.cause = Some(RoomCause::NeverCreated);
+                    Deletion::Gone
+                }
+                None => Deletion::Left,
+            },
+            Call::Refused(_) | Call::Unclear(_) => Deletion::Left,
+        }
+    }
+
+    fn is_ours(&self, room: &Room, metadata: &str) -> bool {
+        match Metadata::read(metadata, self.ledger.deployment()) {
+            Metadata::Ours(routing) => {
+                routing.session == room.session && routing.nonce == room.nonce
+            }
+            Metadata::Foreign | Metadata::NotJson => false,
+        }
+    }
+
+    /// Logs that a room is gone, and records it: it is looked at once more after its
+    /// horizon, since a late join makes a deleted room anew.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails; the record then stays as it is, and the reconciler comes back to it.
+    pub async fn gone(&self, room: &Room, cause: RoomCause) -> Result<(), Error> {
+        log::deleted(self.ledger.deployment(), room, cause, self.ledger.now());
+        let key = room_key(&room.workspace, room.session);
+        self.ledger
+            .decide(&room.workspace, vec![key], |view| {
+                let Some(mut record) = view.room(&room.workspace, room.session)? else {
+                    return Ok(Decision::Keep(()));
+                };
+                match record.state {
+                    RoomState::Planned | RoomState::Created | RoomState::Closing => {}
+                    RoomState::Gone | RoomState::Tombstone => return Ok(Decision::Keep(())),
+                }
+                record.state = RoomState::Gone;
+                record.cause = Some(cause);
+                record.sid.clone_from(&room.sid);
+                record.setbacks = 0;
+                record.due = Some(
+                    record
+                        .horizon
+                        .unwrap_or(record.planned_at)
+                        .max(self.ledger.now()),
+                );
+                let mut change = Change::default();
+                change.put(&record)?;
+                Ok(Decision::Write(change, ()))
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// The platform's client.
+    #[must_use]
+    pub fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+}

@@ -1,0 +1,499 @@
+//! What a finding makes of an attempt: one pure decision, for the answer to a dial, for a
+//! try that failed before it, and for what the reconciler found.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::admission::enter::refused_as;
+use crate::admission::rules::Answer;
+use crate::config::Config;
+use crate::ledger::record::{Contact, Number, Room, RoomCause, attempt_key, keys_of};
+use crate::ledger::{Change, Decision, Error, Ledger, View};
+use crate::model::attempt::{
+    Answered, Attempt, Cause, EndCause, Event, Keep, Outcome, Reason, Rule, Settled, State, Stop,
+    StopWhy, Waiting,
+};
+use crate::model::disposition::{Disposition, Rang};
+use crate::model::id::{AttemptId, SessionId, Workspace};
+use crate::model::time::Time;
+use crate::model::verdict::{After, Leg, NotConnected, TryFailure, Unclear};
+use crate::model::window::Slacks;
+
+/// What was found out about a try.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// It certainly started no call. With a rule's answer, if a rule turned it back.
+    NoCall(TryFailure, Option<Answer>),
+    /// It was answered.
+    Answered(Leg),
+    /// It ended without an answer.
+    NotConnected(NotConnected),
+    /// What became of it is not known.
+    Unclear(Unclear),
+    /// It had been answered, and is over.
+    Over(EndCause),
+}
+
+/// A try's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Try {
+    /// The tenant.
+    pub workspace: Workspace,
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The session: the fence. What another try became is none of this one's business.
+    pub session: SessionId,
+}
+
+/// What came of settling.
+#[derive(Debug, Clone)]
+pub struct Settlement {
+    /// The attempt as it stands.
+    pub attempt: Attempt,
+    /// The room, if this closed it: whoever settled deletes it now.
+    pub closing: Option<Room>,
+}
+
+/// The decision, with what it needs from the configuration.
+#[derive(Debug)]
+pub struct Settler {
+    ledger: Arc<Ledger>,
+    config: Arc<Config>,
+    slacks: Slacks,
+}
+
+impl Settler {
+    /// With the times of `config`.
+    #[must_use]
+    pub fn new(ledger: Arc<Ledger>, config: Arc<Config>) -> Self {
+        let slacks = slacks(&config);
+        Self {
+            ledger,
+            config,
+            slacks,
+        }
+    }
+
+    /// Settles a try by what `find` says of the attempt as it stands, in one commit.
+    /// `None`: there is nothing to settle (another try runs, or `find` found nothing).
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub async fn settle(
+        &self,
+        of: &Try,
+        cause: Cause,
+        ring_time: Option<Time>,
+        mut find: impl FnMut(&Attempt) -> Option<(Finding, String)> + Send,
+    ) -> Result<Option<Settlement>, Error> {
+        let (ws, id) = (&of.workspace, &of.attempt);
+        let jitter = self.ledger.ids().unit();
+        let decided = self
+            .ledger
+            .decide(ws, vec![attempt_key(ws, id)], |view| {
+                let Some(mut attempt) = view.attempt(ws, id)? else {
+                    return Ok(Decision::Keep(None));
+                };
+                match &mut attempt.placed {
+                    Some(placed) if placed.session == of.session => {
+                        placed.ring_time = placed.ring_time.or(ring_time);
+                    }
+                    Some(_) | None => return Ok(Decision::Keep(None)),
+                }
+                let keys = keys_of(&attempt);
+                if keys.iter().any(|key| !view.has(key)) {
+                    return Ok(Decision::More(keys));
+                }
+                let Some((finding, evidence)) = find(&attempt) else {
+                    return Ok(Decision::Keep(None));
+                };
+                let settling = Settling::new(self, view, attempt, cause, evidence, jitter)?;
+                settling.decide(finding).map(|decision| match decision {
+                    Decision::Write(change, settlement) => {
+                        Decision::Write(change, Some(settlement))
+                    }
+                    Decision::Keep(settlement) => Decision::Keep(Some(settlement)),
+                    Decision::More(keys) => Decision::More(keys),
+                })
+            })
+            .await?;
+        Ok(decided.answer)
+    }
+}
+
+/// The slacks of the configuration.
+#[must_use]
+pub fn slacks(config: &Config) -> Slacks {
+    let dial = &config.dial;
+    Slacks {
+        send_by: dial.send_by,
+        server: dial.server_slack,
+        client: dial.client_slack,
+        acknowledgement: dial.acknowledgement,
+        window: dial.window_slack,
+        token_leeway: config.livekit.token_leeway,
+        no_answer: dial.no_answer_slack,
+        deadline_exceeded: dial.deadline_exceeded_slack,
+        unclear: dial.unclear_slack,
+    }
+}
+
+/// One settling on one view.
+struct Settling<'a> {
+    settler: &'a Settler,
+    before: Attempt,
+    attempt: Attempt,
+    contact: Contact,
+    number: Number,
+    room: Option<Room>,
+    cause: Cause,
+    evidence: String,
+    jitter: f64,
+    now: Time,
+}
+
+type Decided = Result<Decision<Settlement>, Error>;
+
+impl<'a> Settling<'a> {
+    fn new(
+        settler: &'a Settler,
+        view: &View,
+        attempt: Attempt,
+        cause: Cause,
+        evidence: String,
+        jitter: f64,
+    ) -> Result<Self, Error> {
+        let ws = &attempt.workspace;
+        let session = attempt.placed.as_ref().map(|p| p.session);
+        Ok(Self {
+            contact: view.contact(ws, &attempt.spec.contact)?,
+            number: view.number(ws, &attempt.number_key)?,
+            room: session
+                .map(|session| view.room(ws, session))
+                .transpose()?
+                .flatten(),
+            now: settler.ledger.now(),
+            settler,
+            before: attempt.clone(),
+            attempt,
+            cause,
+            evidence,
+            jitter,
+        })
+    }
+
+    fn decide(self, finding: Finding) -> Decided {
+        match finding {
+            Finding::NoCall(failure, turned) => self.no_call(failure, turned),
+            Finding::Answered(leg) => self.answered(leg),
+            Finding::NotConnected(end) => self.not_connected(end),
+            Finding::Unclear(unclear) => self.unclear(unclear),
+            Finding::Over(why) => self.over(why),
+        }
+    }
+
+    /// A failed try: the next one waits, or the attempt ends here.
+    fn no_call(mut self, failure: TryFailure, turned: Option<Answer>) -> Decided {
+        let waits = matches!(self.attempt.state, State::Reserved | State::Dialing);
+        self.attempt.last_failure = Some(failure);
+        if waits && self.attempt.cancel.is_some() {
+            self.end(Disposition::Canceled, false);
+            return self.apply(Event::Cancel, RoomCause::Canceled, None);
+        }
+        if waits && let Some(Answer::Never(reason)) = &turned {
+            let rule = reason.rule;
+            self.cause = Cause::Rule(rule);
+            self.attempt.waiting = Some(self.waiting(reason.clone(), self.now, None));
+            if let Some(disposition) = refused_as(rule) {
+                self.end(disposition, false);
+            }
+            return self.apply(Event::Refuse, RoomCause::TryFailed, None);
+        }
+        if !waits {
+            self.end(failure.disposition(), false);
+            return self.apply(Event::GiveUp, RoomCause::TryFailed, None);
+        }
+        self.next_try(failure, turned)
+    }
+
+    fn next_try(mut self, failure: TryFailure, turned: Option<Answer>) -> Decided {
+        let limits = &self.settler.config.attempt;
+        let turned = match turned {
+            Some(Answer::NotNow(reason)) => Some(reason),
+            Some(Answer::Never(_) | Answer::Pass) | None => None,
+        };
+        if failure.counts() {
+            self.attempt.failed = self.attempt.failed.saturating_add(1);
+        }
+        let pause = match turned {
+            // A rule's time is its own; the platform did not fail.
+            Some(_) => Duration::ZERO,
+            None => {
+                self.attempt.setbacks = self.attempt.setbacks.saturating_add(1);
+                backoff(
+                    self.attempt.setbacks,
+                    limits.backoff_first,
+                    limits.backoff_max,
+                    limits.backoff_jitter * self.jitter,
+                )
+            }
+        };
+        let not_before = self.now.plus(pause);
+        if self.attempt.failed >= limits.tries || not_before > self.attempt.spec.expire_time {
+            self.end(failure.disposition(), false);
+            return self.apply(Event::GiveUp, RoomCause::TryFailed, None);
+        }
+        let reason = turned.unwrap_or(Reason {
+            rule: Rule::NextTry,
+            holder: None,
+            until: Some(not_before),
+        });
+        let until = reason.until.unwrap_or(not_before).max(not_before);
+        let until = until.min(self.attempt.spec.expire_time.plus(Duration::from_millis(1)));
+        let event = match self.attempt.spec.keep {
+            Keep::UntilExpiry => Event::Wait,
+            Keep::Return => Event::Defer,
+        };
+        self.cause = Cause::TryFailed(failure);
+        self.attempt.waiting = Some(self.waiting(reason, until, Some(not_before)));
+        self.apply(event, RoomCause::TryFailed, None)
+    }
+
+    fn waiting(&self, reason: Reason, until: Time, not_before: Option<Time>) -> Waiting {
+        let now = self.now;
+        Waiting {
+            reason,
+            until,
+            not_before,
+            count: 1,
+            first: now,
+            last: now,
+        }
+    }
+
+    fn answered(mut self, leg: Leg) -> Decided {
+        let (now, evidence) = (self.now, self.evidence.clone());
+        if let Some(placed) = &mut self.attempt.placed {
+            placed.answer = Some(Answered {
+                at: now,
+                leg,
+                proof: evidence,
+            });
+        }
+        self.contact.held.last_answer = Some(now);
+        self.number.held.last_answer = Some(now);
+        self.end(Disposition::Answered, true);
+        if let Some(stop) = self.attempt.stop.clone() {
+            return self.hung_up(&stop);
+        }
+        self.attempt.look_at = Some(now.plus(self.settler.config.reconcile.answered_look));
+        self.apply_alive(Event::Answer)
+    }
+
+    /// Answered while a stop was recorded: the room is being deleted, so it is over.
+    fn hung_up(mut self, stop: &Stop) -> Decided {
+        let (end, cause) = match stop.why {
+            StopWhy::Cancel => (EndCause::Canceled, RoomCause::Canceled),
+            StopWhy::AgentLost => (EndCause::AgentLost, RoomCause::AgentLost),
+            StopWhy::Maximum => (EndCause::Maximum, RoomCause::Maximum),
+        };
+        if let Some(settled) = &mut self.attempt.settled {
+            settled.end_cause = Some(end);
+        }
+        self.apply(Event::End, cause, None)
+    }
+
+    fn not_connected(mut self, end: NotConnected) -> Decided {
+        let stop = self.attempt.stop.as_ref().map(|s| s.why);
+        let hold = &self.settler.config.dial;
+        let until = match end.after {
+            After::Over => None,
+            After::Canceled => Some(self.now.plus(hold.hold_after_cancel)),
+            After::Silent => Some(self.now.plus(hold.hold_after_silence)),
+        };
+        let (event, disposition, room) = match (end.disposition, stop) {
+            (Disposition::Canceled, Some(StopWhy::AgentLost)) => (
+                Event::NotConnect,
+                Disposition::AgentLost,
+                RoomCause::AgentLost,
+            ),
+            (Disposition::Canceled, _) => {
+                (Event::Cancel, Disposition::Canceled, RoomCause::Canceled)
+            }
+            (disposition, _) => (Event::NotConnect, disposition, RoomCause::NotConnected),
+        };
+        self.end(disposition, true);
+        if let Some(settled) = &mut self.attempt.settled {
+            settled.sip = end.sip;
+            settled.after = Some(end.after);
+        }
+        self.apply(event, room, until)
+    }
+
+    fn unclear(mut self, unclear: Unclear) -> Decided {
+        let now = self.now;
+        let slacks = &self.settler.slacks;
+        if let Some(placed) = &mut self.attempt.placed {
+            let horizon = placed
+                .marker
+                .as_ref()
+                .map(|m| m.horizon_after(unclear, now, slacks));
+            placed.horizon = horizon;
+            placed.unclear = Some(unclear);
+            self.attempt.look_at = Some(horizon.unwrap_or(now));
+        }
+        // A recorded stop goes on being carried out.
+        if self.attempt.stop.is_some() {
+            self.attempt.look_at = Some(now);
+        }
+        self.apply_alive(Event::LoseSight)
+    }
+
+    fn over(mut self, why: EndCause) -> Decided {
+        let now = self.now;
+        let settled = self
+            .attempt
+            .settled
+            .get_or_insert_with(|| Settled::new(Disposition::Answered, Rang::Rang, true, now));
+        settled.end_cause = Some(why);
+        settled.at = now;
+        let cause = match why {
+            EndCause::RoomGone => RoomCause::Finished,
+            EndCause::Canceled => RoomCause::Canceled,
+            EndCause::Maximum => RoomCause::Maximum,
+            EndCause::AgentLost => RoomCause::AgentLost,
+        };
+        self.apply(Event::End, cause, None)
+    }
+
+    fn end(&mut self, disposition: Disposition, call_started: bool) {
+        let rang = self.attempt.rang();
+        self.attempt.settled = Some(Settled::new(disposition, rang, call_started, self.now));
+    }
+
+    /// The try is over: contact and number are freed (at `until`, if the phone may still
+    /// ring), and the room is to be deleted.
+    fn apply(mut self, event: Event, room: RoomCause, until: Option<Time>) -> Decided {
+        let before = self.attempt.state;
+        match self
+            .attempt
+            .apply(event, self.now, self.cause, self.evidence.clone())
+        {
+            Outcome::Applied(_) => {}
+            Outcome::Ignored(why) => return self.ignored(event, why),
+            Outcome::Illegal => {
+                return Err(Error::Fault(format!(
+                    "{event:?} cannot happen to {before:?}"
+                )));
+            }
+        }
+        let id = self.attempt.id.clone();
+        self.contact.held.free(&id, until);
+        self.number.held.free(&id, until);
+        let horizon = self
+            .attempt
+            .placed
+            .as_ref()
+            .and_then(|p| p.horizon().or(Some(p.reserved_until)));
+        let due = self.now.plus(self.settler.config.janitor.delete_timeout);
+        if let Some(record) = &mut self.room {
+            record.horizon = horizon;
+            record.close(room, due);
+        }
+        let closing = self.room.clone();
+        self.write(closing)
+    }
+
+    /// The try goes on: contact and number stay held.
+    fn apply_alive(mut self, event: Event) -> Decided {
+        let before = self.attempt.state;
+        match self
+            .attempt
+            .apply(event, self.now, self.cause, self.evidence.clone())
+        {
+            Outcome::Applied(_) => {}
+            Outcome::Ignored(why) => return self.ignored(event, why),
+            Outcome::Illegal => {
+                return Err(Error::Fault(format!(
+                    "{event:?} cannot happen to {before:?}"
+                )));
+            }
+        }
+        let id = self.attempt.id.clone();
+        let due = self.attempt.due().unwrap_or(self.now);
+        self.contact.held.take(&id, self.now, due);
+        self.number.held.take(&id, self.now, due);
+        self.write(None)
+    }
+
+    fn write(self, closing: Option<Room>) -> Decided {
+        let mut change = Change::default();
+        change.attempt(&self.attempt, self.cause)?;
+        change.put(&self.contact)?;
+        change.put(&self.number)?;
+        if let Some(room) = &self.room {
+            change.put(room)?;
+        }
+        Ok(Decision::Write(
+            change,
+            Settlement {
+                attempt: self.attempt,
+                closing,
+            },
+        ))
+    }
+
+    /// A finding that the table ignores. One that contradicts what is settled is kept beside
+    /// it and alarmed; one that only comes late or twice is dropped.
+    fn ignored(mut self, event: Event, why: &'static str) -> Decided {
+        let state = self.before.state;
+        if !contradicts(state, event) {
+            return Ok(Decision::Keep(Settlement {
+                attempt: self.before,
+                closing: None,
+            }));
+        }
+        tracing::warn!(
+            event = "attempt.contradicted",
+            workspace = %self.before.workspace,
+            attempt = %self.before.id,
+            state = state.name(),
+            why,
+            evidence = self.evidence,
+            "a finding contradicts the settled state; it is kept as evidence"
+        );
+        let evidence = format!("contradicting: {}", self.evidence);
+        self.attempt = self.before.clone();
+        self.attempt
+            .enter(Some(state), state, self.now, self.cause, evidence);
+        self.write(None)
+    }
+}
+
+/// Whether a finding says something else than the settled state: an answer of what was not
+/// answered, or an end without an answer of what was.
+const fn contradicts(state: State, event: Event) -> bool {
+    match event {
+        Event::Answer => !matches!(state, State::Answered | State::Ended),
+        Event::NotConnect => matches!(state, State::Answered | State::Ended | State::NotDialed),
+        Event::Wait
+        | Event::Defer
+        | Event::Refuse
+        | Event::Reserve
+        | Event::Dial
+        | Event::GiveUp
+        | Event::End
+        | Event::LoseSight
+        | Event::AskReview
+        | Event::Cancel => false,
+    }
+}
+
+/// `first`, doubled with each setback, at most `most`, and a share of it for jitter.
+#[must_use]
+pub fn backoff(setbacks: u32, first: Duration, most: Duration, share: f64) -> Duration {
+    let doubled = first.saturating_mul(2_u32.saturating_pow(setbacks.saturating_sub(1).min(16)));
+    let pause = doubled.min(most);
+    pause.saturating_add(pause.mul_f64(share.clamp(0.0, 1.0)))
+}
