@@ -1,17 +1,17 @@
 //! What the API asks of the rest: one trait, so that it can be tested alone.
 
-use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use crate::model::attempt::{Attempt, Cause, Mode, State};
-use crate::model::id::{AttemptId, CampaignId, ContactId, OutreachId, Workspace};
+use crate::model::attempt::Attempt;
+use crate::model::id::{AttemptId, Workspace};
 use crate::model::request::Request;
-use crate::model::time::Time;
 
-pub use crate::ledger::store::{Position, Version};
+pub use crate::admission::{CancelCommand, CancelResult, PlaceError};
+pub use crate::ledger::store::{Cursor, Position, Version};
+pub use crate::ledger::{Changed, Filter, PageCursor};
 
 /// The decisions and the memory behind the API.
 ///
@@ -24,8 +24,7 @@ pub trait Core: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// Nothing was decided, but for [`PlaceError::DecisionUnknown`] and
-    /// [`PlaceError::Internal`], which say nothing.
+    /// Nothing was decided, but for [`PlaceError::DecisionUnknown`], which says nothing.
     async fn place(&self, request: Request) -> Result<(Attempt, Version), PlaceError>;
 
     /// The attempt as it stands; `None` if it was never accepted or is forgotten.
@@ -51,13 +50,13 @@ pub trait Core: Debug + Send + Sync {
     /// The store did not answer.
     async fn list(
         &self,
-        filter: &ListFilter,
+        filter: &Filter,
         after: Option<PageCursor>,
         limit: usize,
     ) -> Result<(Vec<(Attempt, Version)>, Option<PageCursor>), ReadError>;
 
-    /// At most `limit` changes of the workspace behind `after`, oldest first; `None` begins at
-    /// the oldest that the log has.
+    /// The next changes of the workspace behind `after`, from a read of at most `limit` entries
+    /// of the log. At the log's end `upto` is `after`.
     ///
     /// # Errors
     ///
@@ -65,9 +64,9 @@ pub trait Core: Debug + Send + Sync {
     async fn changes(
         &self,
         workspace: &Workspace,
-        after: Option<Position>,
+        after: Position,
         limit: usize,
-    ) -> Result<Vec<Change>, ReadError>;
+    ) -> Result<Changes, ReadError>;
 
     /// The end of the log, behind which only what happens from now on comes.
     ///
@@ -94,35 +93,6 @@ pub trait Core: Debug + Send + Sync {
     fn draining(&self) -> watch::Receiver<bool>;
 }
 
-/// Why a request or a cancel was not decided.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlaceError {
-    /// The id was used before for something else.
-    #[error("the attempt id was used before with other values of: {}", fields.join(", "))]
-    IdReused {
-        /// The fields that differ; their values are not shown.
-        fields: Vec<&'static str>,
-    },
-    /// The workspace's queue is at its limit.
-    #[error("the workspace's queue is at its limit of {limit} attempts; try again later")]
-    QueueFull {
-        /// The limit, in attempts.
-        limit: u64,
-    },
-    /// This process is shutting down.
-    #[error("this process is shutting down; nothing was decided, send the same id again")]
-    Draining,
-    /// The store could not be reached, and certainly nothing was written.
-    #[error("the store is not available; nothing was decided, send the same id again")]
-    StoreUnavailable,
-    /// The store's answer to the decision was lost.
-    #[error("whether it was decided is not known; send the same id again")]
-    DecisionUnknown,
-    /// A fault of ours.
-    #[error("an internal fault; whether it was decided is not known, send the same id again")]
-    Internal,
-}
-
 /// Why a read failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
@@ -140,89 +110,12 @@ pub enum ReadError {
     Internal,
 }
 
-/// Which attempts a list has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListFilter {
-    /// The tenant.
-    pub workspace: Workspace,
-    /// Only of this contact.
-    pub contact: Option<ContactId>,
-    /// Only of this campaign.
-    pub campaign: Option<CampaignId>,
-    /// Only of this outreach.
-    pub outreach: Option<OutreachId>,
-    /// Only in these states; any if empty.
-    pub states: BTreeSet<State>,
-    /// Only accepted at this time or later.
-    pub created_from: Option<Time>,
-    /// Only accepted before this time.
-    pub created_to: Option<Time>,
-    /// Newest first.
-    pub descending: bool,
-}
-
-impl ListFilter {
-    /// Every attempt of a workspace, oldest first.
-    #[must_use]
-    pub const fn all(workspace: Workspace) -> Self {
-        Self {
-            workspace,
-            contact: None,
-            campaign: None,
-            outreach: None,
-            states: BTreeSet::new(),
-            created_from: None,
-            created_to: None,
-            descending: false,
-        }
-    }
-}
-
-/// Where a page ended; a text whose meaning is the core's alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageCursor(pub String);
-
-/// A change of an attempt, as the log has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// Its place in the log.
-    pub position: Position,
-    /// When it was committed.
-    pub at: Time,
-    /// The attempt as it was right after; its version is the position's.
-    pub attempt: Attempt,
-    /// Why it changed.
-    pub cause: Cause,
-}
-
-/// The wish to stop an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CancelCommand {
-    /// The tenant.
-    pub workspace: Workspace,
-    /// The attempt.
-    pub attempt: AttemptId,
-    /// How far it goes.
-    pub mode: Mode,
-    /// Whether an unknown id becomes a tombstone.
-    pub allow_missing: bool,
-    /// Why.
-    pub reason: String,
-    /// Who asks.
-    pub requested_by: String,
-}
-
-/// What a cancel brought about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelResult {
-    /// Nothing was dialed, and nothing will be.
-    Prevented,
-    /// It was dialed and stopped before an answer.
-    Stopped,
-    /// It was answered and ended.
-    HungUp,
-    /// It had gone further than the mode reaches, or was over.
-    TooLate,
-    /// The stop is recorded and under way.
-    Pending,
+/// What a read of the log brought.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    /// The workspace's changes, oldest first.
+    pub list: Vec<Changed>,
+    /// Everything up to here was read, also what is of other workspaces: a cursor that stands
+    /// here stays fresh while its own workspace is quiet.
+    pub upto: Position,
 }

@@ -17,8 +17,8 @@ mod status;
 mod watch;
 
 pub use self::core::{
-    CancelCommand, CancelResult, Change, Core, ListFilter, PageCursor, PlaceError, Position,
-    ReadError, Version,
+    CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, PageCursor, PlaceError,
+    Position, ReadError, Version,
 };
 pub use convert::{Violation, Violations, attempt, place_call, timestamp};
 pub use deadline::{Deadline, DeadlineLayer, DeadlineService};

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::core::{ListFilter, PageCursor, Position, Version};
+use super::core::{Cursor, Filter, PageCursor, Position, Version};
 use crate::model::id::Workspace;
 use crate::model::time::Time;
 
@@ -16,13 +16,19 @@ use crate::model::time::Time;
 const SUM: usize = 12;
 
 /// The token of the page behind `cursor`.
-pub(super) fn page_token(filter: &ListFilter, cursor: &PageCursor) -> String {
-    seal(&list_scope(filter), &cursor.0)
+pub(super) fn page_token(filter: &Filter, cursor: &PageCursor) -> String {
+    let Cursor { value, key } = &cursor.0;
+    seal(&list_scope(filter), &format!("{value}\0{key}"))
 }
 
 /// The cursor in a token; `None` if it is not one of this filter.
-pub(super) fn page_cursor(filter: &ListFilter, token: &str) -> Option<PageCursor> {
-    open(&list_scope(filter), token).map(PageCursor)
+pub(super) fn page_cursor(filter: &Filter, token: &str) -> Option<PageCursor> {
+    let place = open(&list_scope(filter), token)?;
+    let (value, key) = place.split_once('\0')?;
+    Some(PageCursor(Cursor {
+        value: value.to_owned(),
+        key: key.to_owned(),
+    }))
 }
 
 /// The cursor of a watch behind `position`.
@@ -69,15 +75,15 @@ fn sum(scope: &str, payload: &[u8]) -> [u8; SUM] {
 }
 
 /// What a page token is bound to: ids have no NUL, so no two filters share a text.
-fn list_scope(filter: &ListFilter) -> String {
-    let ListFilter {
+fn list_scope(filter: &Filter) -> String {
+    let Filter {
         workspace,
         contact,
         campaign,
         outreach,
         states,
-        created_from,
-        created_to,
+        from,
+        to,
         descending,
     } = filter;
     let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
@@ -88,8 +94,8 @@ fn list_scope(filter: &ListFilter) -> String {
         campaign.as_ref().map_or("", |id| id.as_str()),
         outreach.as_ref().map_or("", |id| id.as_str()),
         states.join(","),
-        micros(created_from),
-        micros(created_to),
+        micros(from),
+        micros(to),
     )
 }
 
@@ -101,16 +107,32 @@ fn watch_scope(workspace: &Workspace) -> String {
 mod tests {
     use super::*;
 
+    fn of(workspace: &str) -> Filter {
+        Filter {
+            workspace: workspace.parse().unwrap(),
+            contact: None,
+            campaign: None,
+            outreach: None,
+            states: Vec::new(),
+            from: None,
+            to: None,
+            descending: false,
+        }
+    }
+
     #[test]
     fn a_token_opens_for_its_own_filter_alone() {
-        let filter = ListFilter::all("w".parse().unwrap());
-        let cursor = PageCursor("2026/a1".into());
+        let filter = of("w");
+        let cursor = PageCursor(Cursor {
+            value: "w/2026".into(),
+            key: "a/w/a1".into(),
+        });
         let token = page_token(&filter, &cursor);
         assert_eq!(page_cursor(&filter, &token), Some(cursor));
         let mut other = filter.clone();
         other.descending = true;
         assert_eq!(page_cursor(&other, &token), None);
-        other = ListFilter::all("v".parse().unwrap());
+        other = of("v");
         assert_eq!(page_cursor(&other, &token), None);
         for at in 0..token.len() {
             let mut broken = token.clone().into_bytes();

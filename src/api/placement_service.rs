@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tonic::{Extensions, Request, Response, Status};
 
 use super::convert;
-use super::core::{CancelResult, Core, ListFilter, PageCursor, PlaceError, Version};
+use super::core::{CancelResult, Core, Filter, PageCursor, PlaceError, Version};
 use super::deadline::Deadline;
 use super::limits::Limits;
 use super::proto::{self, placement_service_server::PlacementService};
@@ -126,7 +126,7 @@ impl Placement {
     /// refuse large messages, and histories and labels differ much in size.
     async fn page(
         &self,
-        filter: &ListFilter,
+        filter: &Filter,
         after: Option<PageCursor>,
         mut size: usize,
     ) -> Result<proto::ListAttemptsResponse, Status> {
@@ -168,9 +168,11 @@ impl Placement {
         let mut found = (attempt, version);
         if result == CancelResult::Pending {
             found = self
-                .follow(found, until, |attempt| stop_result(attempt).is_some())
+                .follow(found, until, |attempt| {
+                    CancelResult::of(attempt) != CancelResult::Pending
+                })
                 .await;
-            result = stop_result(&found.0).unwrap_or(CancelResult::Pending);
+            result = CancelResult::of(&found.0);
         }
         Ok(proto::CancelAttemptResponse {
             result: convert::cancel_result(result).into(),
@@ -192,29 +194,6 @@ fn dial_over(attempt: &Attempt) -> bool {
         | State::Uncertain
         | State::NeedsReview
         | State::Canceled => true,
-    }
-}
-
-/// What a stop that was under way came to; `None` while it is.
-fn stop_result(attempt: &Attempt) -> Option<CancelResult> {
-    let dialed = attempt
-        .settled
-        .as_ref()
-        .is_some_and(|settled| settled.call_started);
-    match attempt.state {
-        State::Canceled if dialed => Some(CancelResult::Stopped),
-        State::Canceled | State::NotDialed => Some(CancelResult::Prevented),
-        State::Ended => Some(CancelResult::HungUp),
-        State::NotConnected | State::Refused => Some(CancelResult::TooLate),
-        // With a stop it is being hung up.
-        State::Answered if attempt.stop.is_none() => Some(CancelResult::TooLate),
-        State::Queued
-        | State::Deferred
-        | State::Reserved
-        | State::Dialing
-        | State::Answered
-        | State::Uncertain
-        | State::NeedsReview => None,
     }
 }
 

@@ -178,7 +178,8 @@ pub(super) fn invalid(violations: &Violations) -> Status {
     })
 }
 
-/// Of a request or a cancel that was not decided.
+/// Of a request or a cancel that was not decided. The store's own words and the faults are
+/// for the operator, so they go to the log and not to the caller.
 pub(super) fn of_place(error: &PlaceError, retry_after: Duration) -> Status {
     let message = error.to_string();
     let retry = |details: &mut ErrorDetails| {
@@ -195,9 +196,19 @@ pub(super) fn of_place(error: &PlaceError, retry_after: Duration) -> Status {
             })
         }
         PlaceError::Draining => Reason::Draining.with(message, [], retry),
-        PlaceError::StoreUnavailable => Reason::StoreUnavailable.with(message, [], retry),
+        PlaceError::Unavailable(why) => {
+            tracing::warn!(why, "the store is not available; a caller was turned away");
+            Reason::StoreUnavailable.with(
+                "the store is not available; nothing was decided",
+                [],
+                retry,
+            )
+        }
         PlaceError::DecisionUnknown => Reason::DecisionUnknown.status(message),
-        PlaceError::Internal => Reason::Internal.status(message),
+        PlaceError::Fault(fault) => {
+            tracing::error!(fault, "a request could not be decided");
+            Reason::Internal.status("an internal fault")
+        }
     }
 }
 

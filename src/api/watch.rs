@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tonic::Status;
 
 use super::convert::{Watching, timestamp};
-use super::core::{Change, PageCursor, Position, ReadError};
+use super::core::{Changed, PageCursor, Position, ReadError};
 use super::page;
 use super::placement_service::Placement;
 use super::proto::{self, attempt_change::Kind};
@@ -47,7 +47,7 @@ pub(super) async fn open(
         })?;
         // Asked once here: a cursor that is too old is the caller's to mend, while one that
         // becomes so later is a reader that lagged.
-        match service.core.changes(workspace, Some(position), 1).await {
+        match service.core.changes(workspace, position, 1).await {
             Ok(_) => position,
             Err(ReadError::TooOld { oldest }) => {
                 let oldest = page::watch_cursor(workspace, oldest);
@@ -202,30 +202,28 @@ impl Watch {
         Ok(true)
     }
 
-    /// Reads a batch of changes; whether there were any.
+    /// Reads a batch of changes; whether the log went further.
     async fn read_changes(&mut self) -> Result<bool, Status> {
         let workspace = &self.wanted.filter.workspace;
         let batch = self.service.limits.watch_batch;
         let changes = self
             .service
             .core
-            .changes(workspace, Some(self.after), batch)
+            .changes(workspace, self.after, batch)
             .await
             .map_err(|error| self.failed(&error))?;
-        let Some(last) = changes.last() else {
-            return Ok(false);
-        };
-        self.after = last.position;
-        for change in &changes {
+        let further = changes.upto > self.after;
+        self.after = self.after.max(changes.upto);
+        for change in &changes.list {
             if self.wants(&change.attempt) {
                 let out = self.change(change);
                 self.ready.push_back(out);
             }
         }
-        Ok(true)
+        Ok(further)
     }
 
-    fn change(&self, change: &Change) -> proto::AttemptChange {
+    fn change(&self, change: &Changed) -> proto::AttemptChange {
         let Position { version, .. } = change.position;
         proto::AttemptChange {
             cursor: self.cursor(change.position),
@@ -237,13 +235,8 @@ impl Watch {
     }
 
     fn wants(&self, attempt: &Attempt) -> bool {
-        let (filter, spec) = (&self.wanted.filter, &attempt.spec);
         let id = self.wanted.attempt.as_ref();
-        id.is_none_or(|id| *id == attempt.id)
-            && filter.contact.as_ref().is_none_or(|c| *c == spec.contact)
-            && filter.outreach.as_ref().is_none_or(|o| *o == spec.outreach)
-            && (filter.campaign.is_none() || filter.campaign == spec.campaign)
-            && (filter.states.is_empty() || filter.states.contains(&attempt.state))
+        id.is_none_or(|id| *id == attempt.id) && self.wanted.filter.shows(attempt)
     }
 
     fn cursor(&self, position: Position) -> String {

@@ -79,7 +79,10 @@ impl Placement {
         drain: watch::Receiver<bool>,
     ) -> Arc<Self> {
         let slacks = slacks(&config);
-        let markers = Markers { ledger: Arc::clone(&ledger), numbers };
+        let markers = Markers {
+            ledger: Arc::clone(&ledger),
+            numbers,
+        };
         Arc::new(Self {
             ledger,
             rooms,

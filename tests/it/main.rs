@@ -1,7 +1,7 @@
 //! The whole product from outside, one binary: each module a topic.
 
 mod config;
-mod store;
 #[cfg(test)]
 mod provider;
 mod sandbox;
+mod store;

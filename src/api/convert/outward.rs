@@ -7,7 +7,7 @@ use super::explain::{explanation, follow_up};
 use super::fields::timestamp;
 use crate::api::core::Version;
 use crate::api::proto;
-use crate::model::attempt::{Attempt, Next, State, StopWhy, Transition};
+use crate::model::attempt::{Attempt, EndCause, Next, Spec, State, Transition};
 use crate::model::disposition::Fault;
 use crate::model::time::Time;
 
@@ -20,29 +20,10 @@ pub fn attempt(
     now: Time,
     lost_again: Duration,
 ) -> proto::Attempt {
-    let spec = &attempt.spec;
     let mut out = proto::Attempt {
         workspace: attempt.workspace.to_string(),
         attempt_id: attempt.id.to_string(),
-        contact_id: spec.contact.to_string(),
-        outreach_id: spec.outreach.to_string(),
-        campaign_id: spec
-            .campaign
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
         to: attempt.number_mask.clone(),
-        follows: spec.follows.as_ref().map(|follows| proto::Follows {
-            attempt_id: follows.attempt.to_string(),
-            reason: follows.reason.clone(),
-        }),
-        trunk: spec.trunk.to_string(),
-        agent_name: spec.agent.name.to_string(),
-        labels: spec.labels.clone(),
-        priority: i32::from(spec.priority),
-        keep: enums::keep(spec.keep).into(),
-        intend_time: Some(timestamp(spec.intend_time)),
-        expire_time: Some(timestamp(spec.expire_time)),
         create_time: Some(timestamp(attempt.create_time)),
         state: enums::state(attempt.state).into(),
         settled: attempt.is_settled(),
@@ -53,10 +34,35 @@ pub fn attempt(
         r#try: number(attempt.tries),
         ..proto::Attempt::default()
     };
+    // A cancel that came before its request knows nothing but the id.
+    if !attempt.tombstone {
+        asked_for(&mut out, &attempt.spec);
+    }
     next(&mut out, attempt, now, lost_again);
     last_try(&mut out, attempt);
     ending(&mut out, attempt);
     out
+}
+
+fn asked_for(out: &mut proto::Attempt, spec: &Spec) {
+    out.contact_id = spec.contact.to_string();
+    out.outreach_id = spec.outreach.to_string();
+    out.campaign_id = spec
+        .campaign
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    out.follows = spec.follows.as_ref().map(|follows| proto::Follows {
+        attempt_id: follows.attempt.to_string(),
+        reason: follows.reason.clone(),
+    });
+    out.trunk = spec.trunk.to_string();
+    out.agent_name = spec.agent.name.to_string();
+    out.labels.clone_from(&spec.labels);
+    out.priority = i32::from(spec.priority);
+    out.set_keep(enums::keep(spec.keep));
+    out.intend_time = Some(timestamp(spec.intend_time));
+    out.expire_time = Some(timestamp(spec.expire_time));
 }
 
 fn number(count: u32) -> i32 {
@@ -125,6 +131,9 @@ fn ending(out: &mut proto::Attempt, attempt: &Attempt) {
             if state != State::Answered {
                 out.end_time = Some(timestamp(settled.at));
             }
+            if state == State::Ended {
+                out.set_end_cause(end_cause(settled.end_cause));
+            }
         }
         (None, State::Refused) => {
             out.set_fault(enums::fault(Fault::Policy));
@@ -145,13 +154,14 @@ fn ending(out: &mut proto::Attempt, attempt: &Attempt) {
             | State::Canceled,
         ) => {}
     }
-    if attempt.state == State::Ended {
-        out.set_end_cause(match attempt.stop.as_ref().map(|stop| stop.why) {
-            None => proto::attempt::EndCause::Finished,
-            Some(StopWhy::Cancel) => proto::attempt::EndCause::Canceled,
-            Some(StopWhy::AgentLost) => proto::attempt::EndCause::AgentLost,
-            Some(StopWhy::Maximum) => proto::attempt::EndCause::Maximum,
-        });
+}
+
+const fn end_cause(cause: Option<EndCause>) -> proto::attempt::EndCause {
+    match cause {
+        None | Some(EndCause::RoomGone) => proto::attempt::EndCause::Finished,
+        Some(EndCause::Canceled) => proto::attempt::EndCause::Canceled,
+        Some(EndCause::AgentLost) => proto::attempt::EndCause::AgentLost,
+        Some(EndCause::Maximum) => proto::attempt::EndCause::Maximum,
     }
 }
 

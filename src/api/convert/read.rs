@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::enums::state_in;
 use super::fields::Violations;
-use crate::api::core::{CancelCommand, ListFilter};
+use crate::api::core::{CancelCommand, Filter};
 use crate::api::limits::Limits;
 use crate::api::proto;
 use crate::model::attempt::{Mode, State};
@@ -48,7 +48,7 @@ pub(crate) fn get_attempt(message: proto::GetAttemptRequest) -> Result<Get, Viol
 /// A parsed `ListAttempts`.
 #[derive(Debug)]
 pub(crate) struct List {
-    pub(crate) filter: ListFilter,
+    pub(crate) filter: Filter,
     pub(crate) size: usize,
     pub(crate) token: String,
 }
@@ -63,8 +63,8 @@ pub(crate) fn list_attempts(
     let campaign = wrong.optional("campaign_id", message.campaign_id);
     let outreach = wrong.optional("outreach_id", message.outreach_id);
     let states = states(&mut wrong, &message.states);
-    let created_from = wrong.time("create_time_from", message.create_time_from);
-    let created_to = wrong.time("create_time_to", message.create_time_to);
+    let from = wrong.time("create_time_from", message.create_time_from);
+    let to = wrong.time("create_time_to", message.create_time_to);
     let size = match usize::try_from(message.page_size) {
         Ok(0) => limits.page_default,
         Ok(size) => size.min(limits.page_max),
@@ -74,14 +74,14 @@ pub(crate) fn list_attempts(
         }
     };
     let list = workspace.map(|workspace| List {
-        filter: ListFilter {
+        filter: Filter {
             workspace,
             contact,
             campaign,
             outreach,
             states,
-            created_from,
-            created_to,
+            from,
+            to,
             descending: message.descending,
         },
         size,
@@ -94,7 +94,7 @@ pub(crate) fn list_attempts(
 #[derive(Debug)]
 pub(crate) struct Watching {
     pub(crate) attempt: Option<AttemptId>,
-    pub(crate) filter: ListFilter,
+    pub(crate) filter: Filter,
     pub(crate) after: String,
     pub(crate) snapshot: bool,
 }
@@ -112,12 +112,12 @@ pub(crate) fn watch_attempts(message: proto::WatchAttemptsRequest) -> Result<Wat
     }
     let watching = workspace.map(|workspace| Watching {
         attempt,
-        filter: ListFilter {
+        filter: Filter {
             contact,
             campaign,
             outreach,
             states,
-            ..ListFilter::all(workspace)
+            ..all(workspace)
         },
         after: message.after,
         snapshot: message.snapshot,
@@ -158,7 +158,7 @@ pub(crate) fn cancel_attempt(
     wrong.unless_any(command)
 }
 
-fn states(wrong: &mut Violations, values: &[i32]) -> BTreeSet<State> {
+fn states(wrong: &mut Violations, values: &[i32]) -> Vec<State> {
     let mut states = BTreeSet::new();
     for value in values {
         let state = proto::attempt::State::try_from(*value)
@@ -171,5 +171,19 @@ fn states(wrong: &mut Violations, values: &[i32]) -> BTreeSet<State> {
             None => wrong.add("states", format_args!("has the unknown value {value}")),
         }
     }
-    states
+    states.into_iter().collect()
+}
+
+/// Every attempt of a workspace, oldest first.
+const fn all(workspace: Workspace) -> Filter {
+    Filter {
+        workspace,
+        contact: None,
+        campaign: None,
+        outreach: None,
+        states: Vec::new(),
+        from: None,
+        to: None,
+        descending: false,
+    }
 }
