@@ -8,6 +8,18 @@ use crate::model::attempt::Gate;
 use crate::model::id::{AgentName, TrunkName};
 
 const MIB: usize = 1024 * 1024;
+/// Below the 4 MiB that gRPC clients refuse unless told otherwise.
+const PAGE_BYTES: usize = 3 * MIB;
+/// A page of [`PAGE_BYTES`], or one attempt with everything at its limit.
+const MESSAGE_OUT_MAX: usize = 8 * MIB;
+/// One batch is held for each watch; more would not be sent faster.
+const WATCH_BATCH_MAX: usize = 256;
+/// A refusal for lost history waits for a person, who is not there within seconds.
+const LOST_AGAIN: Duration = Duration::from_mins(5);
+/// A restart, or a busy store, is over within seconds; clients add a jitter of their own.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// Bytes of a reason in words: a sentence or two.
+const REASON_MAX: usize = 256;
 
 /// The limits of the API as a whole.
 #[derive(Debug, Clone)]
@@ -79,9 +91,9 @@ impl From<&Config> for Limits {
             request: RequestLimits::from(config),
             page_default: count(grpc.page_default),
             page_max: count(grpc.page_max),
-            page_bytes: 3 * MIB,
+            page_bytes: PAGE_BYTES,
             message_in_max: grpc.message_max_bytes,
-            message_out_max: 8 * MIB,
+            message_out_max: MESSAGE_OUT_MAX,
             streams_max: grpc.concurrent_streams_max,
             keepalive_interval: grpc.keepalive_interval,
             keepalive_timeout: grpc.keepalive_timeout,
@@ -90,12 +102,12 @@ impl From<&Config> for Limits {
             wait_without_deadline,
             cancel_wait: grpc.cancel_wait,
             bookmark_every: grpc.watch_bookmark,
-            watch_batch: grpc.watch_buffer.min(256),
+            watch_batch: grpc.watch_buffer.min(WATCH_BATCH_MAX),
             watches_max: grpc.watches_max,
             reflection: grpc.reflection,
-            lost_again: Duration::from_mins(5),
-            retry_after: Duration::from_secs(2),
-            close_within: Duration::from_secs(5),
+            lost_again: LOST_AGAIN,
+            retry_after: RETRY_AFTER,
+            close_within: config.lifecycle.abort_slack,
         }
     }
 }
@@ -137,7 +149,7 @@ pub struct RequestLimits {
     pub header_max: usize,
     /// Tones after the answer; each lengthens the dial.
     pub digits_max: usize,
-    /// Characters of a reason in words.
+    /// Bytes of a reason in words.
     pub reason_max: usize,
     /// The trunk, if the caller names none.
     pub trunk_default: Option<TrunkName>,
@@ -179,7 +191,7 @@ impl From<&Config> for RequestLimits {
             headers_max: attempt.headers_max,
             header_max: attempt.header_max_bytes,
             digits_max: dial.digits_max,
-            reason_max: 256,
+            reason_max: REASON_MAX,
             trunk_default: Some(dial.trunk.clone()),
             trunks: config.trunks.keys().cloned().collect(),
             agent_default: dial.agent.clone(),

@@ -175,3 +175,155 @@ fn transition(transition: &Transition) -> proto::Transition {
         evidence: transition.evidence.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::attempt::{AgentWanted, Cause, Gate, Keep, Reason, Rule, Settled, Waiting};
+    use crate::model::disposition::{Disposition, Rang};
+
+    const NOW: Time = Time::from_secs(1_000);
+
+    fn of(state: State) -> Attempt {
+        let mut attempt = Attempt {
+            workspace: "w".parse().unwrap(),
+            id: "a1".parse().unwrap(),
+            spec: Spec {
+                contact: "c1".parse().unwrap(),
+                outreach: "o1".parse().unwrap(),
+                campaign: None,
+                follows: None,
+                intend_time: NOW,
+                expire_time: Time::from_secs(4_600),
+                keep: Keep::UntilExpiry,
+                trunk: "main".parse().unwrap(),
+                agent: AgentWanted {
+                    name: "caller".parse().unwrap(),
+                    gate: Gate::Joined,
+                    join_ms: 10_000,
+                },
+                ringing_ms: 45_000,
+                max_call_ms: 3_600_000,
+                time_zone: None,
+                priority: 3,
+                labels: std::collections::BTreeMap::new(),
+            },
+            tombstone: false,
+            fingerprint: "f-secret".into(),
+            number_key: "k-secret".into(),
+            number_mask: "+1********00".into(),
+            sealed: Some("s-secret".into()),
+            epoch: uuid::Uuid::nil(),
+            state,
+            since: NOW,
+            create_time: NOW,
+            tries: 0,
+            failed: 0,
+            setbacks: 0,
+            last_failure: None,
+            waiting: None,
+            placed: None,
+            cancel: None,
+            stop: None,
+            settled: None,
+            look_at: None,
+            history: Vec::new(),
+            rest: serde_json::Map::new(),
+        };
+        attempt.enter(None, state, NOW, Cause::Admitted, String::new());
+        attempt
+    }
+
+    fn shown(attempt: &Attempt) -> proto::Attempt {
+        super::attempt(attempt, Version(7), NOW, Duration::from_mins(5))
+    }
+
+    fn waits(attempt: &mut Attempt, rule: Rule) {
+        attempt.waiting = Some(Waiting {
+            reason: Reason {
+                rule,
+                holder: Some("a0".parse().unwrap()),
+                until: None,
+            },
+            until: Time::from_secs(1_030),
+            not_before: None,
+            count: 2,
+            first: NOW,
+            last: NOW,
+        });
+    }
+
+    #[test]
+    fn every_state_is_explained_and_nothing_secret_leaves() {
+        for state in State::ALL {
+            let out = shown(&of(state));
+            assert!(!out.explanation.is_empty() && !out.follow_up_reason.is_empty());
+            assert_eq!(out.settled, state.settled(), "{state:?}");
+            assert!(!format!("{out:?}").contains("secret"));
+            let json = serde_json::to_value(&out).unwrap();
+            assert_eq!(json["to"], "+1********00");
+            assert_eq!(json["etag"], "7");
+        }
+    }
+
+    #[test]
+    fn what_waits_names_its_holder_and_when_to_ask_again() {
+        let mut queued = of(State::Queued);
+        waits(&mut queued, Rule::ContactReserved);
+        let out = shown(&queued);
+        assert_eq!(out.next(), proto::attempt::Next::Ack);
+        let reason = out.reason.unwrap();
+        assert_eq!(
+            (reason.rule.as_str(), reason.count),
+            ("CONTACT_RESERVED", 2)
+        );
+        assert!(out.explanation.ends_with(": a0"));
+
+        let mut deferred = of(State::Deferred);
+        waits(&mut deferred, Rule::NumberInUse);
+        let out = shown(&deferred);
+        assert_eq!(out.next(), proto::attempt::Next::Repeat);
+        assert_eq!(out.next_time.unwrap().seconds, 1_030);
+
+        let mut lost = of(State::Refused);
+        waits(&mut lost, Rule::HistoryLost);
+        let out = shown(&lost);
+        assert!(!out.settled);
+        assert_eq!(out.next_time.unwrap().seconds, 1_300);
+        assert_eq!(out.follow_up(), proto::attempt::FollowUpPermission::NotYet);
+    }
+
+    #[test]
+    fn an_answered_call_has_no_end_until_it_ends() {
+        let settled = Settled {
+            end_cause: Some(EndCause::Maximum),
+            ..Settled::new(Disposition::Answered, Rang::Rang, true, NOW)
+        };
+        let mut attempt = of(State::Answered);
+        attempt.settled = Some(settled);
+        let out = shown(&attempt);
+        assert!(out.settled && out.end_time.is_none());
+        attempt.enter(
+            Some(State::Answered),
+            State::Ended,
+            NOW,
+            Cause::Maximum,
+            String::new(),
+        );
+        let out = shown(&attempt);
+        assert!(out.end_time.is_some());
+        assert_eq!(out.end_cause(), proto::attempt::EndCause::Maximum);
+    }
+
+    #[test]
+    fn a_cancel_before_its_request_shows_the_id_alone() {
+        let mut attempt = of(State::Canceled);
+        attempt.tombstone = true;
+        let out = shown(&attempt);
+        assert_eq!(
+            (out.attempt_id.as_str(), out.contact_id.as_str()),
+            ("a1", "")
+        );
+        assert!(out.intend_time.is_none() && out.trunk.is_empty());
+    }
+}
