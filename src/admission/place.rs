@@ -89,12 +89,8 @@ impl Admission {
         bell: Arc<Bell>,
         start: Arc<dyn Start>,
         config: Arc<Config>,
+        numbers: NumberRules,
     ) -> Self {
-        let numbers = NumberRules {
-            test_prefixes: config.numbers.test_prefixes.clone(),
-            countries: config.numbers.countries.clone(),
-            premium: config.numbers.allow_premium,
-        };
         Self {
             door: Door {
                 ledger,

@@ -10,7 +10,7 @@ use super::change::AttemptChanged;
 use super::decide::Ledger;
 use super::record::{
     BY_CAMPAIGN, BY_CONTACT, BY_OUTREACH, BY_STATE, BY_TIME, ROOMS, Room, Session, Stored,
-    WAITS_FOR, attempt_key, session_key, sortable,
+    WAITS_FOR, attempt_key, room_key, session_key, sortable,
 };
 use super::store::{Bounds, Cursor, Failure, Info, Position, Queue, Scan, Trim, Version};
 use super::view::read;
@@ -146,6 +146,20 @@ impl Ledger {
     pub async fn session(&self, p: Partition, id: SessionId) -> Result<Option<Session>, Error> {
         let key = session_key(id);
         let found = self.store.load(p, std::slice::from_ref(&key)).await?;
+        found.get(&key).map(read).transpose()
+    }
+
+    /// The room of a session, if one was planned.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub async fn room(&self, ws: &Workspace, id: SessionId) -> Result<Option<Room>, Error> {
+        let key = room_key(ws, id);
+        let found = self
+            .store
+            .load(self.partition(ws), std::slice::from_ref(&key))
+            .await?;
         found.get(&key).map(read).transpose()
     }
 

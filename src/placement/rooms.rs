@@ -140,6 +140,16 @@ impl Rooms {
         Ok(())
     }
 
+    /// Logs that a room was found again after its horizon, and deleted.
+    pub fn log_late(&self, room: &Room) {
+        log::deleted(
+            self.ledger.deployment(),
+            room,
+            RoomCause::Late,
+            self.ledger.now(),
+        );
+    }
+
     /// The platform's client.
     #[must_use]
     pub fn client(&self) -> &Arc<Client> {

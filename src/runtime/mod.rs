@@ -4,6 +4,7 @@
 //! that a simulation can own both; monotonic time is `tokio::time::Instant`, which
 //! tests pause.
 
+pub mod budget;
 pub mod clock;
 pub mod ids;
 pub mod life;

@@ -1,0 +1,204 @@
+//! The composition root: everything of one process but its sockets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::admission::place::Start;
+use crate::admission::queue::Bell;
+use crate::admission::{Admission, Pace};
+use crate::config::Config;
+use crate::ledger::open::OpenError;
+use crate::ledger::seal::Keys;
+use crate::ledger::store::Store;
+use crate::ledger::{Ledger, News, Observer};
+use crate::model::phone::NumberRules;
+use crate::placement::janitor::{self, Janitor};
+use crate::placement::rooms::Rooms;
+use crate::placement::settle::Settler;
+use crate::placement::{self, Placement};
+use crate::provider::wire::Wire;
+use crate::provider::{Client, Credentials, Limits};
+use crate::reconcile::{Reconciler, trim};
+use crate::runtime::clock::Clock;
+use crate::runtime::ids::Ids;
+use crate::runtime::tasks::Tasks;
+
+/// What a node stands on: its ports, and what would otherwise be global.
+#[derive(Debug)]
+pub struct Ground {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// The keys under which numbers are sealed and looked up.
+    pub keys: Keys,
+    /// The way to the platform.
+    pub wire: Arc<dyn Wire>,
+    /// The platform's API key and secret.
+    pub credentials: Credentials,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub ids: Arc<dyn Ids>,
+    /// Where tasks run.
+    pub tasks: Tasks,
+}
+
+/// A running node.
+#[derive(Debug)]
+pub struct Node {
+    admission: Arc<Admission>,
+    pace: Arc<Pace>,
+    tasks: Tasks,
+    drain: watch::Sender<bool>,
+    stop: watch::Sender<bool>,
+}
+
+impl Node {
+    /// Starts everything; it opens no socket. What was open in the ledger is known before
+    /// this returns, and is taken up in the background.
+    ///
+    /// # Errors
+    ///
+    /// If the ledger does not open.
+    pub async fn start(config: Arc<Config>, ground: Ground) -> Result<Self, OpenError> {
+        let Ground {
+            store,
+            keys,
+            wire,
+            credentials,
+            clock,
+            ids,
+            tasks,
+        } = ground;
+        let pace = Pace::new(Arc::clone(&config));
+        let bell = Arc::new(Bell::default());
+        let observers: Vec<Arc<dyn Observer>> =
+            vec![Arc::clone(&pace) as _, Arc::clone(&bell) as _];
+        let ledger = Ledger::open(
+            store,
+            keys,
+            config.deployment.name.clone(),
+            Arc::clone(&clock),
+            ids,
+            News::new(observers.clone()),
+            config.store.retry_for,
+        )
+        .await?;
+        let ledger = Arc::new(ledger);
+        let client = Arc::new(Client::new(wire, credentials, clock, limits(&config)));
+        let rooms = Arc::new(Rooms::new(client, Arc::clone(&ledger)));
+        let settler = Arc::new(Settler::new(Arc::clone(&ledger), Arc::clone(&config)));
+        let (drain, draining) = watch::channel(false);
+        let (stop, stopping) = watch::channel(false);
+        let (janitor, queue) = Janitor::new(config.janitor.queue);
+        let placement = Placement::new(
+            Arc::clone(&ledger),
+            Arc::clone(&rooms),
+            Arc::clone(&settler),
+            Arc::clone(&pace),
+            janitor,
+            Arc::clone(&config),
+            numbers(&config),
+            tasks.clone(),
+            draining.clone(),
+        );
+        let start: Arc<dyn Start> = Arc::new(placement);
+        let admission = Arc::new(Admission::new(
+            Arc::clone(&ledger),
+            Arc::clone(&pace),
+            bell,
+            start,
+            Arc::clone(&config),
+            numbers(&config),
+        ));
+        let reconciler = Arc::new(Reconciler::new(
+            Arc::clone(&ledger),
+            Arc::clone(&rooms),
+            Arc::clone(&settler),
+            Arc::clone(&config),
+        ));
+        reconciler.tell_of_open(&observers).await?;
+        let cleaning = janitor::run(queue, settler, rooms, tasks.clone(), stopping.clone());
+        tasks.spawn("janitor", cleaning);
+        tasks.spawn("reconciler", reconciler.run(stopping.clone()));
+        tasks.spawn("trim", trim::run(ledger, config, stopping));
+        tasks.spawn("queue", Arc::clone(&admission).run_queue(draining));
+        Ok(Self {
+            admission,
+            pace,
+            tasks,
+            drain,
+            stop,
+        })
+    }
+
+    /// What decides requests.
+    #[must_use]
+    pub fn admission(&self) -> &Arc<Admission> {
+        &self.admission
+    }
+
+    /// The ledger.
+    #[must_use]
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        self.admission.ledger()
+    }
+
+    /// How fast it dials.
+    #[must_use]
+    pub fn pace(&self) -> &Arc<Pace> {
+        &self.pace
+    }
+
+    /// Its tasks.
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Turns true when nothing new is admitted any more.
+    #[must_use]
+    pub fn draining(&self) -> watch::Receiver<bool> {
+        self.drain.subscribe()
+    }
+
+    /// From now on nothing is admitted, and tries without a marker stop.
+    pub fn begin_drain(&self) {
+        self.drain.send_replace(true);
+    }
+
+    /// Drains for at most `limit`, so that dials settle, then ends the rest; whether every
+    /// dial was settled. Calls that still ring go on in LiveKit, and the next start
+    /// reconciles them.
+    pub async fn shut_down(&self, limit: Duration, abort_slack: Duration) -> bool {
+        self.begin_drain();
+        let settled = self.tasks.idle_named(placement::TASK, limit).await;
+        self.stop.send_replace(true);
+        if !self.tasks.idle(abort_slack).await {
+            self.tasks.abort_all();
+        }
+        self.ledger().close().await;
+        settled
+    }
+}
+
+fn limits(config: &Config) -> Limits {
+    let livekit = &config.livekit;
+    Limits {
+        timeout: livekit.request_timeout,
+        sends: livekit.request_retries.saturating_add(1),
+        pause: livekit.retry_backoff,
+        token_ttl: livekit.token_ttl,
+        trunk_cache: livekit.trunk_cache,
+        ..Limits::default()
+    }
+}
+
+fn numbers(config: &Config) -> NumberRules {
+    NumberRules {
+        test_prefixes: config.numbers.test_prefixes.clone(),
+        countries: config.numbers.countries.clone(),
+        premium: config.numbers.allow_premium,
+    }
+}

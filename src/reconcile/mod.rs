@@ -1,0 +1,185 @@
+//! What is open gets settled: looks first, decides purely, then acts. It never dials.
+//!
+//! Level-triggered: a tick, then the ledger is asked what is due. The lease of a due record
+//! only saves work; the versioned commit that follows is the truth. What is still as it
+//! was is not written: the lease alone puts the next look off.
+//!
+//! [`plan`] is pure and says what a look means; [`attempts`] and [`rooms`] carry it out.
+
+mod attempts;
+mod plan;
+mod rooms;
+pub mod trim;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::ledger::store::Queue;
+use crate::ledger::{Error, Ledger, Observer};
+use crate::model::attempt::{Attempt, State};
+use crate::model::id::Partition;
+use crate::placement::rooms::Rooms;
+use crate::placement::settle::Settler;
+use crate::runtime::budget::Budget;
+
+/// Settles what is open.
+#[derive(Debug)]
+pub struct Reconciler {
+    ledger: Arc<Ledger>,
+    rooms: Arc<Rooms>,
+    settler: Arc<Settler>,
+    config: Arc<Config>,
+    budget: Budget,
+}
+
+impl Reconciler {
+    /// With what it looks through and writes with.
+    #[must_use]
+    pub fn new(
+        ledger: Arc<Ledger>,
+        rooms: Arc<Rooms>,
+        settler: Arc<Settler>,
+        config: Arc<Config>,
+    ) -> Self {
+        let budget = Budget::new(f64::from(config.reconcile.requests_per_second));
+        Self {
+            ledger,
+            rooms,
+            settler,
+            config,
+            budget,
+        }
+    }
+
+    /// What must be known before anything is admitted: `observers` hear of every attempt in
+    /// a passing state. Nothing is looked at yet.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub async fn tell_of_open(&self, observers: &[Arc<dyn Observer>]) -> Result<(), Error> {
+        for p in self.ledger.partitions() {
+            for state in State::ALL {
+                self.each_in(p, state, |attempt| {
+                    for observer in observers {
+                        observer.committed(&attempt);
+                    }
+                })
+                .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a dead predecessor left in RESERVED: a failed try each, and the room deleted.
+    /// Only where holding the store proves that it is dead; elsewhere the deadline tells. An
+    /// earlier history's DIALING is lost sight of at once.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub async fn recover(&self) -> Result<(), Error> {
+        for p in self.ledger.partitions() {
+            let mut left = Vec::new();
+            for state in [State::Reserved, State::Dialing] {
+                self.each_in(p, state, |attempt| left.push(attempt)).await?;
+            }
+            let epoch = self.ledger.epoch().id;
+            let dead = self.ledger.predecessor_is_dead();
+            let left = left.into_iter().filter(|attempt| {
+                attempt.epoch != epoch || (dead && attempt.state == State::Reserved)
+            });
+            self.concurrently(left, |attempt| self.abandoned(attempt))
+                .await;
+        }
+        Ok(())
+    }
+
+    async fn each_in(
+        &self,
+        p: Partition,
+        state: State,
+        mut each: impl FnMut(Attempt),
+    ) -> Result<(), Error> {
+        let mut after = None;
+        loop {
+            let batch = self.config.reconcile.batch;
+            let (attempts, next) = self.ledger.in_state(p, state, after, batch).await?;
+            attempts.into_iter().for_each(&mut each);
+            after = next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes until `stop` says so.
+    pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+        if let Err(error) = self.recover().await {
+            tracing::warn!(%error, "recovery is not complete; what is due is found by its time");
+        }
+        while !*stop.borrow() {
+            let pause = match self.pass().await {
+                Ok(true) => Duration::ZERO,
+                Ok(false) => self.config.reconcile.interval,
+                Err(error) => {
+                    tracing::warn!(%error, "the ledger could not be read; it is read again");
+                    self.config.reconcile.interval
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = stop.changed() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// One pass over what is due; whether more is.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub async fn pass(&self) -> Result<bool, Error> {
+        let limits = &self.config.reconcile;
+        let mut more = false;
+        for p in self.ledger.partitions() {
+            let due: Vec<Attempt> = self
+                .ledger
+                .claim_due(p, Queue::Attempts, limits.batch, limits.answered_look)
+                .await?;
+            more |= due.len() >= limits.batch;
+            self.attempts(due).await;
+            let due = self
+                .ledger
+                .claim_due(p, Queue::Rooms, limits.batch, limits.lease)
+                .await?;
+            more |= due.len() >= limits.batch;
+            self.concurrently(due, |room| self.room(room)).await;
+        }
+        Ok(more)
+    }
+
+    /// Does `work` for each item, so many at once as the configuration says. A failure of one
+    /// is logged and is none of the others'.
+    async fn concurrently<T, F>(&self, items: impl IntoIterator<Item = T>, work: impl Fn(T) -> F)
+    where
+        F: Future<Output = Result<(), Error>>,
+    {
+        stream::iter(items)
+            .for_each_concurrent(self.config.reconcile.concurrency, |item| {
+                let done = work(item);
+                async move {
+                    if let Err(error) = done.await {
+                        tracing::warn!(%error, "one record could not be reconciled; it comes again");
+                    }
+                }
+            })
+            .await;
+    }
+}

@@ -1,0 +1,49 @@
+//! What is older than its retention is forgotten, a little at a time.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::ledger::store::{Kind, Trim};
+use crate::ledger::{Error, Ledger};
+
+/// Forgets until `stop` says so.
+pub async fn run(ledger: Arc<Ledger>, config: Arc<Config>, mut stop: watch::Receiver<bool>) {
+    while !*stop.borrow() {
+        tokio::select! {
+            biased;
+            _ = stop.changed() => {}
+            () = tokio::time::sleep(config.store.trim_interval) => {
+                if let Err(error) = pass(&ledger, &config).await {
+                    tracing::warn!(%error, "what is old could not be forgotten; it is tried again");
+                }
+            }
+        }
+    }
+}
+
+/// One pass. An attempt is remembered for as long as its id may come again.
+async fn pass(ledger: &Ledger, config: &Config) -> Result<(), Error> {
+    let limits = &config.store;
+    let now = ledger.now();
+    let details = now.minus(limits.detail_retention);
+    let ids = details.minus(limits.id_retention);
+    for p in ledger.partitions() {
+        ledger
+            .trim(p, Trim::Events, details, limits.trim_batch)
+            .await?;
+        for kind in [
+            Kind::Attempt,
+            Kind::Session,
+            Kind::Contact,
+            Kind::Number,
+            Kind::Room,
+        ] {
+            ledger
+                .trim(p, Trim::Records(kind), ids, limits.trim_batch)
+                .await?;
+        }
+    }
+    Ok(())
+}
