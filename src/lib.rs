@@ -1,6 +1,8 @@
 //! One intended call, at most one ring.
 
 pub mod admission;
+pub mod api;
+pub mod cli;
 pub mod config;
 pub mod lab;
 pub mod ledger;

@@ -1,3 +1,9 @@
 //! The command line of `ringonce`.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    ringonce::cli::run(ringonce::cli::Cli::parse())
+}

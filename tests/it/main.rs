@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod calls;
-#[cfg(test)]
+mod api;
 mod config;
 #[cfg(test)]
 mod provider;

@@ -1,0 +1,20 @@
+//! Between the messages of the proto and the types of the domain.
+//!
+//! Inwards a message is parsed once and all that is wrong with it is said at once. Outwards
+//! every enum is mapped value by value, so that a new one of the domain does not compile
+//! until the proto has it. No phone number leaves but masked.
+
+mod enums;
+mod explain;
+mod fields;
+mod outward;
+mod place_call;
+mod read;
+mod texts;
+
+pub use fields::{Violation, Violations, timestamp};
+pub use outward::attempt;
+pub use place_call::place_call;
+
+pub(crate) use enums::cancel_result;
+pub(crate) use read::{Watching, cancel_attempt, get_attempt, list_attempts, watch_attempts};

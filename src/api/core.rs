@@ -1,0 +1,121 @@
+//! What the API asks of the rest: one trait, so that it can be tested alone.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use crate::model::attempt::Attempt;
+use crate::model::id::{AttemptId, Workspace};
+use crate::model::request::Request;
+
+pub use crate::admission::{CancelCommand, CancelResult, PlaceError};
+pub use crate::ledger::store::{Cursor, Position, Version};
+pub use crate::ledger::{Changed, Filter, PageCursor};
+
+/// The decisions and the memory behind the API.
+///
+/// Its methods may be dropped at any await: a caller who goes away is no reason to stop. What
+/// must not be cut in half runs in a task of its own.
+#[async_trait]
+pub trait Core: Debug + Send + Sync {
+    /// Decides what becomes of a request; returns when that is durable. The same id again
+    /// returns the attempt as it stands.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was decided, but for [`PlaceError::DecisionUnknown`], which says nothing.
+    async fn place(&self, request: Request) -> Result<(Attempt, Version), PlaceError>;
+
+    /// The attempt as it stands; `None` if it was never accepted or is forgotten.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    async fn attempt(
+        &self,
+        workspace: &Workspace,
+        id: &AttemptId,
+    ) -> Result<Option<(Attempt, Version)>, ReadError>;
+
+    /// Resolves when the attempt has a newer version than `after`, at once if it has one now.
+    /// Level-triggered, so that no change between a read and the wait is missed.
+    async fn changed(&self, workspace: &Workspace, id: &AttemptId, after: Version);
+
+    /// A page of at most `limit` attempts behind `after`, ordered by creation; the cursor of
+    /// the next page, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    async fn list(
+        &self,
+        filter: &Filter,
+        after: Option<PageCursor>,
+        limit: usize,
+    ) -> Result<(Vec<(Attempt, Version)>, Option<PageCursor>), ReadError>;
+
+    /// The next changes of the workspace behind `after`, from a read of at most `limit` entries
+    /// of the log. At the log's end `upto` is `after`.
+    ///
+    /// # Errors
+    ///
+    /// The log no longer has what follows `after`, or the store did not answer.
+    async fn changes(
+        &self,
+        workspace: &Workspace,
+        after: Position,
+        limit: usize,
+    ) -> Result<Changes, ReadError>;
+
+    /// The end of the log, behind which only what happens from now on comes.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    async fn log_end(&self, workspace: &Workspace) -> Result<Position, ReadError>;
+
+    /// Counts up with every commit that appends to the log. A poke: it carries nothing.
+    fn changes_signal(&self) -> watch::Receiver<u64>;
+
+    /// Records the wish to stop an attempt. `None`: no such attempt, and none was allowed to
+    /// be missing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::place`].
+    async fn cancel(
+        &self,
+        command: CancelCommand,
+    ) -> Result<Option<(CancelResult, Attempt, Version)>, PlaceError>;
+
+    /// Turns true when nothing new is accepted any more.
+    fn draining(&self) -> watch::Receiver<bool>;
+}
+
+/// Why a read failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The store did not answer.
+    #[error("the store is not available; try again")]
+    StoreUnavailable,
+    /// The log was trimmed beyond the cursor.
+    #[error("the log no longer has what follows the cursor; begin with a snapshot")]
+    TooOld {
+        /// The oldest position behind which the log is whole.
+        oldest: Position,
+    },
+    /// A fault of ours.
+    #[error("an internal fault")]
+    Internal,
+}
+
+/// What a read of the log brought.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    /// The workspace's changes, oldest first.
+    pub list: Vec<Changed>,
+    /// Everything up to here was read, also what is of other workspaces: a cursor that stands
+    /// here stays fresh while its own workspace is quiet.
+    pub upto: Position,
+}

@@ -1,0 +1,28 @@
+//! gRPC in: what callers see of this service, and nothing that decides.
+//!
+//! It parses once at the edge ([`convert`]), asks the [`Core`], and says what came of it. It
+//! promises that every error carries a stable reason ([`status`]), that what was decided is
+//! never an error, and that a wait ends before its caller's deadline with the present state.
+//! It never touches the store and never dials.
+
+mod convert;
+mod core;
+mod deadline;
+mod limits;
+mod page;
+mod placement_service;
+pub mod proto;
+mod server;
+mod status;
+mod watch;
+
+pub use self::core::{
+    CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, PageCursor, PlaceError,
+    Position, ReadError, Version,
+};
+pub use convert::{Violation, Violations, attempt, place_call, timestamp};
+pub use deadline::{Deadline, DeadlineLayer, DeadlineService};
+pub use limits::{Limits, RequestLimits};
+pub use placement_service::Placement;
+pub use server::{Error, Parts, serve};
+pub use status::{DOMAIN, Reason};

@@ -1,0 +1,343 @@
+//! The only mapping of errors to gRPC: every error that a caller can meet has a reason here,
+//! and a section on the page `src/docs/errors.md`.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use super::convert::Violations;
+use super::core::{PlaceError, ReadError};
+
+/// The domain of every `google.rpc.ErrorInfo`.
+pub const DOMAIN: &str = "ringonce";
+
+/// Why a call failed: stable names, never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Fields are wrong.
+    InvalidFields,
+    /// The page token is not one of this filter.
+    InvalidPageToken,
+    /// The watch cursor is not one of this workspace.
+    InvalidCursor,
+    /// The message cannot be decoded.
+    MalformedMessage,
+    /// The message is over the size limit.
+    MessageTooLarge,
+    /// The id was used for something else.
+    AttemptIdReused,
+    /// No such attempt.
+    AttemptNotFound,
+    /// The workspace's queue is full.
+    QueueFull,
+    /// Too many watches are open.
+    WatchesFull,
+    /// The log was trimmed while a watch read it.
+    WatchLagged,
+    /// The log no longer has the cursor.
+    CursorTooOld,
+    /// The process is shutting down.
+    Draining,
+    /// The store is not available.
+    StoreUnavailable,
+    /// The caller's deadline passed.
+    DeadlineExceeded,
+    /// Whether it was decided is not known.
+    DecisionUnknown,
+    /// A fault of ours.
+    Internal,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 16] = [
+        Self::InvalidFields,
+        Self::InvalidPageToken,
+        Self::InvalidCursor,
+        Self::MalformedMessage,
+        Self::MessageTooLarge,
+        Self::AttemptIdReused,
+        Self::AttemptNotFound,
+        Self::QueueFull,
+        Self::WatchesFull,
+        Self::WatchLagged,
+        Self::CursorTooOld,
+        Self::Draining,
+        Self::StoreUnavailable,
+        Self::DeadlineExceeded,
+        Self::DecisionUnknown,
+        Self::Internal,
+    ];
+
+    /// Its name in `ErrorInfo.reason`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidFields => "INVALID_FIELDS",
+            Self::InvalidPageToken => "INVALID_PAGE_TOKEN",
+            Self::InvalidCursor => "INVALID_CURSOR",
+            Self::MalformedMessage => "MALFORMED_MESSAGE",
+            Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
+            Self::AttemptIdReused => "ATTEMPT_ID_REUSED",
+            Self::AttemptNotFound => "ATTEMPT_NOT_FOUND",
+            Self::QueueFull => "QUEUE_FULL",
+            Self::WatchesFull => "WATCHES_FULL",
+            Self::WatchLagged => "WATCH_LAGGED",
+            Self::CursorTooOld => "CURSOR_TOO_OLD",
+            Self::Draining => "DRAINING",
+            Self::StoreUnavailable => "STORE_UNAVAILABLE",
+            Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
+            Self::DecisionUnknown => "DECISION_UNKNOWN",
+            Self::Internal => "INTERNAL",
+        }
+    }
+
+    /// Its gRPC code.
+    #[must_use]
+    pub const fn code(self) -> Code {
+        match self {
+            Self::InvalidFields
+            | Self::InvalidPageToken
+            | Self::InvalidCursor
+            | Self::MalformedMessage
+            | Self::MessageTooLarge => Code::InvalidArgument,
+            Self::AttemptIdReused => Code::FailedPrecondition,
+            Self::AttemptNotFound => Code::NotFound,
+            Self::QueueFull | Self::WatchesFull | Self::WatchLagged => Code::ResourceExhausted,
+            Self::CursorTooOld => Code::OutOfRange,
+            Self::Draining | Self::StoreUnavailable => Code::Unavailable,
+            Self::DeadlineExceeded => Code::DeadlineExceeded,
+            Self::DecisionUnknown | Self::Internal => Code::Internal,
+        }
+    }
+
+    /// What the caller does, in a sentence.
+    #[must_use]
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::InvalidFields => "Mend every field that the violations name, then send it again.",
+            Self::InvalidPageToken => "Begin again without a page token.",
+            Self::InvalidCursor => "Begin again without a cursor.",
+            Self::MalformedMessage => "Encode the message by the proto of ringonce.v1.",
+            Self::MessageTooLarge => "Send a smaller message; metadata is the usual cause.",
+            Self::AttemptIdReused => "Use a new attempt id for another call.",
+            Self::AttemptNotFound => "Call PlaceCall: it was never accepted, or is forgotten.",
+            Self::QueueFull | Self::Draining | Self::StoreUnavailable => {
+                "Send the same id again after the delay of RetryInfo."
+            }
+            Self::WatchesFull => "Share one watch among readers, or come again later.",
+            Self::WatchLagged => "List the attempts, then watch from now on, and read faster.",
+            Self::CursorTooOld => "Watch with a snapshot instead of the cursor.",
+            Self::DeadlineExceeded => "Send the same id again, or ask GetAttempt.",
+            Self::DecisionUnknown => "Send the same id again.",
+            Self::Internal => "Send the same id again, and report it if it stays.",
+        }
+    }
+
+    /// The reason of a name, for whoever reads a status.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.name() == name)
+    }
+
+    /// A status with this reason.
+    pub(super) fn status(self, message: impl Into<String>) -> Status {
+        self.with(message, [], |_| {})
+    }
+
+    /// A status with this reason, metadata and more details.
+    pub(super) fn with<const N: usize>(
+        self,
+        message: impl Into<String>,
+        metadata: [(&'static str, String); N],
+        more: impl FnOnce(&mut ErrorDetails),
+    ) -> Status {
+        let metadata: HashMap<String, String> = metadata
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect();
+        let mut details = ErrorDetails::with_error_info(self.name(), DOMAIN, metadata);
+        more(&mut details);
+        Status::with_error_details(self.code(), message, details)
+    }
+}
+
+/// Every violation at once.
+pub(super) fn invalid(violations: &Violations) -> Status {
+    let sentences: Vec<String> = violations
+        .list()
+        .iter()
+        .map(|v| format!("{} {}", v.field, v.description))
+        .collect();
+    Reason::InvalidFields.with(sentences.join("; "), [], |details| {
+        for violation in violations.list() {
+            details.add_bad_request_violation(&violation.field, &violation.description);
+        }
+    })
+}
+
+/// Of a request or a cancel that was not decided. The store's own words and the faults are
+/// for the operator, so they go to the log and not to the caller.
+pub(super) fn of_place(error: &PlaceError, retry_after: Duration) -> Status {
+    let message = error.to_string();
+    let retry = |details: &mut ErrorDetails| {
+        details.set_retry_info(Some(retry_after));
+    };
+    match error {
+        PlaceError::IdReused { fields } => {
+            Reason::AttemptIdReused.with(message, [("fields", fields.join(","))], |_| {})
+        }
+        PlaceError::QueueFull { limit } => {
+            Reason::QueueFull.with(&*message, [("limit", limit.to_string())], |details| {
+                retry(details);
+                details.add_quota_failure_violation("workspace", &*message);
+            })
+        }
+        PlaceError::Draining => Reason::Draining.with(message, [], retry),
+        PlaceError::Unavailable(why) => {
+            tracing::warn!(why, "the store is not available; a caller was turned away");
+            Reason::StoreUnavailable.with(
+                "the store is not available; nothing was decided",
+                [],
+                retry,
+            )
+        }
+        PlaceError::DecisionUnknown => Reason::DecisionUnknown.status(message),
+        PlaceError::Fault(fault) => {
+            tracing::error!(fault, "a request could not be decided");
+            Reason::Internal.status("an internal fault")
+        }
+    }
+}
+
+/// Of a read. A log that is too short is the caller's old cursor here.
+pub(super) fn of_read(error: &ReadError, retry_after: Duration) -> Status {
+    let message = error.to_string();
+    match error {
+        ReadError::StoreUnavailable => Reason::StoreUnavailable.with(message, [], |details| {
+            details.set_retry_info(Some(retry_after));
+        }),
+        ReadError::TooOld { .. } => Reason::CursorTooOld.status(message),
+        ReadError::Internal => Reason::Internal.status(message),
+    }
+}
+
+/// Of a watch that is one too many.
+pub(super) fn watches_full(limit: usize, retry_after: Duration) -> Status {
+    let message = format!("this process has {limit} watches open, as many as it may");
+    Reason::WatchesFull.with(&*message, [("limit", limit.to_string())], |details| {
+        details.set_retry_info(Some(retry_after));
+        details.add_quota_failure_violation("process", &*message);
+    })
+}
+
+/// Of an attempt that is not there.
+pub(super) fn not_found() -> Status {
+    Reason::AttemptNotFound
+        .status("no such attempt: it was never accepted, or is forgotten after the retention")
+}
+
+/// Of a deadline that passed before there was an answer.
+pub(super) fn deadline_exceeded() -> Status {
+    Reason::DeadlineExceeded.status(
+        "the deadline passed before there was an answer; whether it was decided is not known, send the same id again",
+    )
+}
+
+/// Gives a reason to the errors that the codec answers by itself, which have none: a message
+/// over the limit is `OUT_OF_RANGE` there and one that cannot be decoded INTERNAL, and both are
+/// the caller's to mend.
+pub(super) fn of_codec(status: &Status) -> Option<Status> {
+    if !status.details().is_empty() {
+        return None;
+    }
+    let says = |text: &str| status.message().contains(text);
+    match status.code() {
+        Code::OutOfRange if says("message length too large") => {
+            Some(Reason::MessageTooLarge.status(status.message()))
+        }
+        Code::Internal if says("decode Protobuf") => {
+            Some(Reason::MalformedMessage.status("the message cannot be decoded"))
+        }
+        Code::Ok
+        | Code::Cancelled
+        | Code::Unknown
+        | Code::InvalidArgument
+        | Code::DeadlineExceeded
+        | Code::NotFound
+        | Code::AlreadyExists
+        | Code::PermissionDenied
+        | Code::ResourceExhausted
+        | Code::FailedPrecondition
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unimplemented
+        | Code::Internal
+        | Code::Unavailable
+        | Code::DataLoss
+        | Code::Unauthenticated => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `InvalidArgument` as gRPC writes it: `INVALID_ARGUMENT`.
+    fn upper_snake(code: Code) -> String {
+        let mut name = String::new();
+        for c in format!("{code:?}").chars() {
+            if c.is_ascii_uppercase() && !name.is_empty() {
+                name.push('_');
+            }
+            name.push(c.to_ascii_uppercase());
+        }
+        name
+    }
+
+    #[test]
+    fn the_page_of_errors_lists_the_same_reasons() {
+        let page = include_str!("../docs/errors.md");
+        let sections: Vec<&str> = page.split("\n## ").skip(1).collect();
+        let named: Vec<&str> = sections.iter().filter_map(|s| s.lines().next()).collect();
+        let reasons: Vec<&str> = Reason::ALL.into_iter().map(Reason::name).collect();
+        assert_eq!(named, reasons);
+        for (reason, section) in Reason::ALL.into_iter().zip(sections) {
+            let name = reason.name();
+            assert!(name.len() <= 63);
+            assert_eq!(Reason::of_name(name), Some(reason));
+            let code = format!("gRPC code `{}`.", upper_snake(reason.code()));
+            for part in [
+                code.as_str(),
+                reason.remedy(),
+                "**What happened.**",
+                "**Dialed?**",
+                "**The caller.**",
+                "**The operator.**",
+            ] {
+                assert!(section.contains(part), "{name} lacks {part:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_error_carries_its_reason_and_no_detail_twice() {
+        let after = Duration::from_secs(2);
+        let full = of_place(&PlaceError::QueueFull { limit: 9 }, after);
+        assert_eq!(full.code(), Code::ResourceExhausted);
+        let details = full.get_error_details();
+        let info = details.error_info().unwrap();
+        assert_eq!(
+            (info.reason.as_str(), info.domain.as_str()),
+            ("QUEUE_FULL", DOMAIN)
+        );
+        assert_eq!(info.metadata["limit"], "9");
+        assert_eq!(details.retry_info().unwrap().retry_delay, Some(after));
+        assert_eq!(details.quota_failure().unwrap().violations.len(), 1);
+        let reused = of_place(&PlaceError::IdReused { fields: vec!["to"] }, after);
+        assert_eq!(reused.code(), Code::FailedPrecondition);
+        assert!(reused.message().contains("to"));
+    }
+}

@@ -1,0 +1,184 @@
+//! `ringonce call place|get|list|watch|cancel`.
+
+mod flags;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Subcommand;
+use tonic::Status;
+
+use super::client;
+use super::output::{self, UNREACHABLE};
+use crate::api::{proto, timestamp};
+use crate::runtime::clock::{Clock, SystemClock};
+use flags::{Cancel, Get, List, Place, Wait, Watch};
+
+/// Until when an answer that nothing waits for should have come.
+const AT_ONCE: Duration = Duration::from_secs(10);
+/// A cancel waits 10 s for a stop to settle.
+const CANCEL: Duration = Duration::from_secs(15);
+
+/// `ringonce call …`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    act: Act,
+}
+
+#[derive(Debug, Subcommand)]
+enum Act {
+    /// Asks for a call. Safe to repeat with the same attempt id and intend time.
+    Place(Box<Place>),
+    /// Shows an attempt and its history.
+    Get(Get),
+    /// Lists attempts, oldest first.
+    List(List),
+    /// Shows every change of attempts as it happens.
+    Watch(Watch),
+    /// Stops an attempt.
+    Cancel(Cancel),
+}
+
+/// Runs one of them.
+///
+/// # Errors
+///
+/// The output cannot be written.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let connection = match &args.act {
+        Act::Place(place) => &place.connection,
+        Act::Get(get) => &get.connection,
+        Act::List(list) => &list.connection,
+        Act::Watch(watch) => &watch.connection,
+        Act::Cancel(cancel) => &cancel.connection,
+    };
+    let client = match connection.placement().await {
+        Ok(client) => client,
+        Err(error) => {
+            output::note(&format!("error: {error:#}"));
+            return Ok(ExitCode::from(UNREACHABLE));
+        }
+    };
+    let done = match args.act {
+        Act::Place(args) => place(client, *args).await,
+        Act::Get(args) => get(client, args).await,
+        Act::List(args) => list(client, args).await,
+        Act::Watch(args) => watch(client, args).await,
+        Act::Cancel(args) => cancel(client, args).await,
+    };
+    match done {
+        Ok(code) => Ok(code),
+        Err(Failed::Status(status)) => Ok(client::failed(&status)),
+        Err(Failed::Output(error)) => Err(error),
+    }
+}
+
+/// The service said no, or we could not write what it said.
+enum Failed {
+    Status(Status),
+    Output(anyhow::Error),
+}
+
+impl From<Status> for Failed {
+    fn from(status: Status) -> Self {
+        Self::Status(status)
+    }
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+async fn place(mut client: client::Client, args: Place) -> Result<ExitCode, Failed> {
+    let (connection, wait) = (args.connection.clone(), args.wait);
+    let request = connection.request(args.request(SystemClock.now()), wait.deadline());
+    let attempt = client.place_call(request).await?.into_inner();
+    connection.output.print(&attempt, output::attempt_line)?;
+    Ok(output::exit_code(attempt.state(), wait == Wait::DialOver))
+}
+
+async fn get(mut client: client::Client, args: Get) -> Result<ExitCode, Failed> {
+    let message = proto::GetAttemptRequest {
+        workspace: args.id.workspace,
+        attempt_id: args.id.attempt,
+        wait: args.wait.proto().into(),
+        wait_timeout: None,
+    };
+    let request = args.connection.request(message, args.wait.deadline());
+    let attempt = client.get_attempt(request).await?.into_inner();
+    args.connection
+        .output
+        .print(&attempt, output::attempt_lines)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(mut client: client::Client, args: List) -> Result<ExitCode, Failed> {
+    let mut left = args.limit;
+    let mut message = proto::ListAttemptsRequest {
+        workspace: args.filter.workspace,
+        contact_id: args.filter.contact,
+        campaign_id: args.filter.campaign,
+        outreach_id: args.filter.outreach,
+        states: args.filter.state,
+        create_time_from: args.created_from.map(timestamp),
+        create_time_to: args.created_to.map(timestamp),
+        descending: args.descending,
+        page_size: 0,
+        page_token: String::new(),
+    };
+    while left > 0 {
+        message.page_size = i32::try_from(left).unwrap_or(i32::MAX);
+        let request = args.connection.request(message.clone(), Some(AT_ONCE));
+        let page = client.list_attempts(request).await?.into_inner();
+        for attempt in page.attempts.iter().take(left) {
+            args.connection
+                .output
+                .print(attempt, output::attempt_line)?;
+        }
+        left = left.saturating_sub(page.attempts.len());
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        message.page_token = page.next_page_token;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn watch(mut client: client::Client, args: Watch) -> Result<ExitCode, Failed> {
+    let message = proto::WatchAttemptsRequest {
+        workspace: args.filter.workspace,
+        attempt_id: args.attempt,
+        contact_id: args.filter.contact,
+        campaign_id: args.filter.campaign,
+        outreach_id: args.filter.outreach,
+        states: args.filter.state,
+        after: args.after,
+        snapshot: args.snapshot,
+    };
+    let request = args.connection.request(message, None);
+    let mut changes = client.watch_attempts(request).await?.into_inner();
+    while let Some(change) = changes.message().await? {
+        args.connection.output.print(&change, output::change_line)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn cancel(mut client: client::Client, args: Cancel) -> Result<ExitCode, Failed> {
+    let message = proto::CancelAttemptRequest {
+        workspace: args.id.workspace,
+        attempt_id: args.id.attempt,
+        mode: args.mode.proto().into(),
+        allow_missing: args.allow_missing,
+        reason: args.reason,
+        requested_by: args.requested_by,
+    };
+    let request = args.connection.request(message, Some(CANCEL));
+    let response = client.cancel_attempt(request).await?.into_inner();
+    args.connection
+        .output
+        .print(&response, output::cancel_line)?;
+    Ok(output::cancel_exit_code(response.result()))
+}

@@ -1,0 +1,61 @@
+//! The command line: one file a subcommand.
+//!
+//! Data goes to stdout, all else to stderr. Exit codes are those of [`output`].
+
+pub mod call;
+mod client;
+pub mod config;
+pub mod healthcheck;
+pub mod output;
+pub mod sandbox;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+/// One intended call, at most one ring.
+#[derive(Debug, clap::Parser)]
+#[command(version, about, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Places, reads, watches and cancels calls at a running service.
+    Call(call::Args),
+    /// Checks a configuration, or shows what is in effect and where it came from.
+    Config(config::Args),
+    /// Asks a running service whether it is well.
+    Healthcheck(healthcheck::Args),
+    /// Runs a LiveKit that rings nobody.
+    Sandbox(sandbox::Args),
+}
+
+/// Runs what was asked for, and says on stderr why it could not.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    let done = match cli.command {
+        Command::Call(args) => wait_for(call::run(args)),
+        Command::Config(args) => config::run(&args),
+        Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
+        Command::Sandbox(args) => wait_for(sandbox::run(args)),
+    };
+    done.unwrap_or_else(|error| {
+        // Whoever read our output has had enough, as `head` does.
+        if output::is_broken_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
+        output::note(&format!("error: {error:#}"));
+        ExitCode::from(output::FAILED)
+    })
+}
+
+fn wait_for(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("failed to start the runtime")?
+        .block_on(work)
+}

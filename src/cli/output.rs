@@ -1,0 +1,150 @@
+//! What the command line prints, and what its exit codes mean.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::api::proto;
+use proto::attempt::{Disposition, State};
+use proto::cancel_attempt_response::Result as CancelResult;
+
+/// Done: answered, ended, or accepted where no more was waited for.
+pub const DONE: u8 = 0;
+/// Failed: not connected, not dialed, canceled.
+pub const FAILED: u8 = 1;
+/// The call was made wrongly.
+pub const USAGE: u8 = 2;
+/// Refused or deferred by a rule.
+pub const REFUSED: u8 = 3;
+/// What became of it is not known.
+pub const UNCERTAIN: u8 = 4;
+/// The service could not be reached, or decided nothing; or the store is held.
+pub const UNREACHABLE: u8 = 5;
+/// Still queued, reserved or dialing when the wait ended.
+pub const WAITING: u8 = 6;
+
+/// How data is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Output {
+    /// For a person.
+    #[default]
+    Text,
+    /// One object a line, in the proto's JSON names.
+    Json,
+}
+
+impl Output {
+    /// Prints a message: the object itself, or the line that `text` makes of it. An empty
+    /// line is none.
+    pub(super) fn print<M: Serialize>(
+        self,
+        message: &M,
+        text: impl FnOnce(&M) -> String,
+    ) -> anyhow::Result<()> {
+        let line = match self {
+            Self::Json => serde_json::to_string(message).context("failed to write JSON")?,
+            Self::Text => text(message),
+        };
+        if line.is_empty() {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{line}")
+            .and_then(|()| stdout.flush())
+            .context("failed to write to stdout")
+    }
+}
+
+/// Says something to a person, on stderr. If that is closed nobody listens.
+pub(super) fn note(text: &str) {
+    drop(writeln!(io::stderr().lock(), "{text}"));
+}
+
+/// Whether it failed because nobody reads stdout any more.
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// The exit code of an attempt; `waited` if its end was waited for.
+pub(super) fn exit_code(state: State, waited: bool) -> ExitCode {
+    ExitCode::from(match state {
+        State::Queued | State::Reserved | State::Dialing if waited => WAITING,
+        State::Queued | State::Reserved | State::Dialing | State::Answered | State::Ended => DONE,
+        State::Refused | State::Deferred => REFUSED,
+        State::NotConnected | State::NotDialed | State::Canceled => FAILED,
+        State::Uncertain | State::NeedsReview | State::Unspecified => UNCERTAIN,
+    })
+}
+
+/// The exit code of a cancel.
+pub(super) fn cancel_exit_code(result: CancelResult) -> ExitCode {
+    ExitCode::from(match result {
+        CancelResult::Prevented | CancelResult::Stopped | CancelResult::HungUp => DONE,
+        CancelResult::TooLate => FAILED,
+        CancelResult::Pending => WAITING,
+        CancelResult::Unspecified => UNCERTAIN,
+    })
+}
+
+/// `a1 NOT_CONNECTED BUSY +1********86: the line was busy`.
+pub(super) fn attempt_line(attempt: &proto::Attempt) -> String {
+    let mut words = vec![attempt.attempt_id.as_str(), state_name(attempt.state())];
+    let disposition = attempt.disposition().as_str_name();
+    if attempt.disposition() != Disposition::Unspecified {
+        words.push(disposition.trim_start_matches("DISPOSITION_"));
+    } else if let Some(reason) = &attempt.reason {
+        words.push(&reason.rule);
+    }
+    words.push(&attempt.to);
+    format!("{}: {}", words.join(" "), attempt.explanation)
+}
+
+/// `STOPPED a1 CANCELED …`.
+pub(super) fn cancel_line(response: &proto::CancelAttemptResponse) -> String {
+    let result = response
+        .result()
+        .as_str_name()
+        .trim_start_matches("RESULT_");
+    let attempt = response
+        .attempt
+        .as_ref()
+        .map(attempt_line)
+        .unwrap_or_default();
+    format!("{result} {attempt}")
+}
+
+/// An attempt and its history, a line each.
+pub(super) fn attempt_lines(attempt: &proto::Attempt) -> String {
+    let mut lines = vec![attempt_line(attempt)];
+    lines.extend(attempt.history.iter().map(|transition| {
+        let time = transition.time.map(show).unwrap_or_default();
+        let to = state_name(transition.to());
+        let (cause, evidence) = (&transition.cause, &transition.evidence);
+        format!("  {time} {to} {cause} {evidence}")
+            .trim_end()
+            .to_owned()
+    }));
+    lines.join("\n")
+}
+
+/// A change; nothing for a bookmark.
+pub(super) fn change_line(change: &proto::AttemptChange) -> String {
+    let Some(attempt) = &change.attempt else {
+        return String::new();
+    };
+    let time = change.time.map(show).unwrap_or_default();
+    format!("{time} {}", attempt_line(attempt))
+}
+
+fn state_name(state: State) -> &'static str {
+    state.as_str_name().trim_start_matches("STATE_")
+}
+
+fn show(time: pbjson_types::Timestamp) -> String {
+    let micros = time.seconds * 1_000_000 + i64::from(time.nanos / 1_000);
+    crate::model::time::Time::from_micros(micros).to_string()
+}
