@@ -1,8 +1,8 @@
 //! The whole product from outside, one binary: each module a topic.
 
+mod api;
 #[cfg(test)]
 mod calls;
-mod api;
 mod config;
 #[cfg(test)]
 mod provider;
