@@ -169,18 +169,20 @@ impl Node {
         self.drain.ask();
     }
 
-    /// Drains for at most `limit`, so that dials settle, then ends the rest; whether every
-    /// dial was settled. Calls that still ring go on in LiveKit, and the next start
-    /// reconciles them.
-    pub async fn shut_down(&self, limit: Duration, abort_slack: Duration) -> bool {
+    /// Waits, for at most `limit`, until every dial is settled; whether that came true. Calls
+    /// that still ring go on in LiveKit, and the next start reconciles them.
+    pub async fn settle(&self, limit: Duration) -> bool {
+        self.tasks.idle_named(placement::TASK, limit).await
+    }
+
+    /// Ends its loops, and after `slack` whatever still runs; then the store.
+    pub async fn shut_down(&self, slack: Duration) {
         self.begin_drain();
-        let settled = self.tasks.idle_named(placement::TASK, limit).await;
         self.stop.ask();
-        if !self.tasks.idle(abort_slack).await {
+        if !self.tasks.idle(slack).await {
             self.tasks.abort_all();
         }
         self.ledger().close().await;
-        settled
     }
 }
 

@@ -5,6 +5,7 @@
 //! never an error, and that a wait ends before its caller's deadline with the present state.
 //! It never touches the store and never dials.
 
+mod backed;
 mod convert;
 mod core;
 mod deadline;
@@ -16,6 +17,7 @@ mod server;
 mod status;
 mod watch;
 
+pub use self::backed::Backed;
 pub use self::core::{
     CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, PageCursor, PlaceError,
     Position, ReadError, Version,

@@ -8,6 +8,8 @@ pub mod config;
 pub mod healthcheck;
 pub mod output;
 pub mod sandbox;
+pub mod serve;
+pub mod store;
 
 use std::process::ExitCode;
 
@@ -31,6 +33,10 @@ enum Command {
     Healthcheck(healthcheck::Args),
     /// Runs a LiveKit that rings nobody.
     Sandbox(sandbox::Args),
+    /// Serves until SIGTERM or SIGINT, then lets the dials settle.
+    Serve(serve::Args),
+    /// Shows a store, or tells it what happened before its history began.
+    Store(store::Args),
 }
 
 /// Runs what was asked for, and says on stderr why it could not.
@@ -41,6 +47,8 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Config(args) => config::run(&args),
         Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
         Command::Sandbox(args) => wait_for(sandbox::run(args)),
+        Command::Serve(args) => wait_for(serve::run(args)),
+        Command::Store(args) => store::run(&args),
     };
     done.unwrap_or_else(|error| {
         // Whoever read our output has had enough, as `head` does.

@@ -32,26 +32,48 @@ pub fn inspect(path: &Path) -> Result<Info, OpenError> {
     info(path, &conn, None).map_err(|fault| OpenError::fault(path, fault))
 }
 
-/// Begins a new history at `since` in the store at `path`: by it a person says that nothing
-/// before it was called, or that all of it is known. No `serve` may run on it.
+/// Moves the beginning of the store's history to `since`: by it a person says that nothing
+/// was called between the two, or that all of it is known. The history stays the same one,
+/// so what waits in it is still trusted. No `serve` may run on it.
 ///
 /// # Errors
 ///
 /// If the store cannot be opened for writing; [`OpenError::Held`] while a `serve` runs.
 pub fn adopt(path: &Path, since: Time, now: Time, ids: &dyn Ids) -> Result<Epoch, OpenError> {
-    let opened = open::open(path, &Options::default(), now, ids, false)?;
-    let epoch = Epoch {
-        id: ids.uuid(),
+    rewrite_epoch(path, now, ids, |found| Epoch {
+        id: found.id,
         since,
-    };
-    let write = || -> Result<(), Fault> {
+    })
+}
+
+/// Begins a new history now, in a store that came back from a backup or a snapshot: what it
+/// believes to be waiting or ringing is distrusted. No `serve` may run on it.
+///
+/// # Errors
+///
+/// As [`adopt`].
+pub fn restored(path: &Path, now: Time, ids: &dyn Ids) -> Result<Epoch, OpenError> {
+    let id = ids.uuid();
+    rewrite_epoch(path, now, ids, |_| Epoch { id, since: now })
+}
+
+fn rewrite_epoch(
+    path: &Path,
+    now: Time,
+    ids: &dyn Ids,
+    next: impl FnOnce(Epoch) -> Epoch,
+) -> Result<Epoch, OpenError> {
+    let opened = open::open(path, &Options::default(), now, ids, false)?;
+    let write = || -> Result<Epoch, Fault> {
         let tx = opened.conn.unchecked_transaction()?;
+        let found =
+            schema::epoch(&tx)?.ok_or_else(|| Failure::Corrupt("it has no epoch".to_owned()))?;
+        let epoch = next(found);
         schema::set_epoch(&tx, epoch)?;
         tx.commit()?;
-        Ok(())
+        Ok(epoch)
     };
-    write().map_err(|fault| OpenError::fault(path, fault))?;
-    Ok(epoch)
+    write().map_err(|fault| OpenError::fault(path, fault))
 }
 
 /// `epoch`: what the caller has opened; else what the file says.

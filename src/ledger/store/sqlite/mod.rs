@@ -33,5 +33,5 @@ mod schema;
 mod writer;
 
 pub use handle::Sqlite;
-pub use inspect::{adopt, inspect};
+pub use inspect::{adopt, inspect, restored};
 pub use open::{OpenError, Options};
