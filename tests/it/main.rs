@@ -1,5 +1,6 @@
 //! The whole product from outside, one binary: each module a topic.
 
+#[cfg(test)]
 mod api;
 mod config;
 #[cfg(test)]
