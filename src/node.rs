@@ -23,6 +23,7 @@ use crate::provider::{Client, Credentials, Limits};
 use crate::reconcile::{Reconciler, trim};
 use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
+use crate::runtime::stop::{StopSender, stop};
 use crate::runtime::tasks::Tasks;
 
 /// What a node stands on: its ports, and what would otherwise be global.
@@ -50,8 +51,8 @@ pub struct Node {
     admission: Arc<Admission>,
     pace: Arc<Pace>,
     tasks: Tasks,
-    drain: watch::Sender<bool>,
-    stop: watch::Sender<bool>,
+    drain: StopSender,
+    stop: StopSender,
 }
 
 impl Node {
@@ -89,8 +90,8 @@ impl Node {
         let client = Arc::new(Client::new(wire, credentials, clock, limits(&config)));
         let rooms = Arc::new(Rooms::new(client, Arc::clone(&ledger)));
         let settler = Arc::new(Settler::new(Arc::clone(&ledger), Arc::clone(&config)));
-        let (drain, draining) = watch::channel(false);
-        let (stop, stopping) = watch::channel(false);
+        let (drain, draining) = stop();
+        let (stop, stopping) = stop();
         let (janitor, queue) = Janitor::new(config.janitor.queue);
         let placement = Placement::new(
             Arc::clone(&ledger),
@@ -160,12 +161,12 @@ impl Node {
     /// Turns true when nothing new is admitted any more.
     #[must_use]
     pub fn draining(&self) -> watch::Receiver<bool> {
-        self.drain.subscribe()
+        self.drain.watch()
     }
 
     /// From now on nothing is admitted, and tries without a marker stop.
     pub fn begin_drain(&self) {
-        self.drain.send_replace(true);
+        self.drain.ask();
     }
 
     /// Drains for at most `limit`, so that dials settle, then ends the rest; whether every
@@ -174,7 +175,7 @@ impl Node {
     pub async fn shut_down(&self, limit: Duration, abort_slack: Duration) -> bool {
         self.begin_drain();
         let settled = self.tasks.idle_named(placement::TASK, limit).await;
-        self.stop.send_replace(true);
+        self.stop.ask();
         if !self.tasks.idle(abort_slack).await {
             self.tasks.abort_all();
         }

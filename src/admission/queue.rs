@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use super::enter::{Claim, Entered, Entry, Ticket};
 use super::place::Admission;
@@ -17,6 +17,7 @@ use crate::ledger::store::Queue;
 use crate::ledger::{Decision, Error, Observer};
 use crate::model::attempt::{Attempt, State};
 use crate::model::id::{AttemptId, Partition, Workspace};
+use crate::runtime::stop::Stop;
 
 /// Hears what is committed: counts what waits, and rings for what was freed.
 #[derive(Debug, Default)]
@@ -82,8 +83,8 @@ impl Observer for Bell {
 
 impl Admission {
     /// Admits what waits, until `stop` says so.
-    pub async fn run_queue(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
-        while !*stop.borrow() {
+    pub async fn run_queue(self: Arc<Self>, mut stop: Stop) {
+        while !stop.asked() {
             let pause = match self.pass().await {
                 Ok(pause) => pause,
                 Err(error) => {
@@ -93,7 +94,7 @@ impl Admission {
             };
             tokio::select! {
                 biased;
-                _ = stop.changed() => {}
+                () = stop.wait() => {}
                 () = self.bell.ring.notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }

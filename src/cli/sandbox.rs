@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use serde_json::json;
 
-use crate::lab::platform::{Behaviour, Settings, Worker, callees};
+use crate::lab::platform::{Behaviour, Settings, Worker, callees, faults};
 use crate::lab::sandbox;
 use crate::runtime::clock::{Clock as _, SystemClock};
 use crate::runtime::tasks::Tasks;
@@ -42,7 +42,7 @@ pub struct Args {
     /// The seed of all ids.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
-    /// Prints what each number does, and serves nothing.
+    /// Prints what each number and each fault does, and serves nothing.
     #[arg(long)]
     list: bool,
 }
@@ -120,6 +120,12 @@ fn listed() -> String {
     for callee in callees() {
         writeln!(text, "{:02}  {}", callee.digits, callee.sentence)
             .expect("a String can be written to");
+    }
+    text.push_str(
+        "\nFaults, thrown by POST /sandbox/faults as {\"name\", \"times\", \"to\", …}:\n\n",
+    );
+    for (name, sentence) in faults() {
+        writeln!(text, "{name:15}  {sentence}").expect("a String can be written to");
     }
     text
 }

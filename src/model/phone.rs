@@ -343,7 +343,7 @@ mod tests {
         };
         assert_eq!(allowed(&number("+99912345678"), &test), Ok(()));
         let only_uk = NumberRules {
-            country_codes: vec![44],
+            countries: vec![phonenumber::country::GB],
             ..NumberRules::default()
         };
         assert_eq!(

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::room_guard::OpenRoom;
 use super::rooms::{Deletion, Rooms};
@@ -14,6 +14,7 @@ use super::settle::{Finding, Settler};
 use crate::ledger::record::RoomCause;
 use crate::model::attempt::{Cause, State};
 use crate::model::verdict::TryFailure;
+use crate::runtime::stop::Stop;
 use crate::runtime::tasks::Tasks;
 
 /// Where guards send their rooms. Cheap to clone.
@@ -49,13 +50,13 @@ pub async fn run(
     settler: Arc<Settler>,
     rooms: Arc<Rooms>,
     tasks: Tasks,
-    mut stop: watch::Receiver<bool>,
+    mut stop: Stop,
 ) {
     loop {
         let room = tokio::select! {
             biased;
             room = queue.recv() => room,
-            _ = stop.wait_for(|stop| *stop) => queue.try_recv().ok(),
+            () = stop.wait() => queue.try_recv().ok(),
         };
         let Some(room) = room else { return };
         let (settler, rooms) = (Arc::clone(&settler), Arc::clone(&rooms));

@@ -16,7 +16,6 @@ mod stage;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::sleep;
 
 use self::janitor::Janitor;
@@ -35,6 +34,7 @@ use crate::model::phone::NumberRules;
 use crate::model::verdict::{TryFailure, Verdict};
 use crate::model::window::{Slacks, Spans};
 use crate::provider::{self, DialContext, DialReply};
+use crate::runtime::stop::Stop;
 use crate::runtime::tasks::Tasks;
 
 pub use room_guard::OpenRoom;
@@ -57,7 +57,7 @@ pub struct Placement {
     config: Arc<Config>,
     slacks: Slacks,
     tasks: Tasks,
-    drain: watch::Receiver<bool>,
+    drain: Stop,
 }
 
 impl Placement {
@@ -76,7 +76,7 @@ impl Placement {
         config: Arc<Config>,
         numbers: NumberRules,
         tasks: Tasks,
-        drain: watch::Receiver<bool>,
+        drain: Stop,
     ) -> Arc<Self> {
         let slacks = slacks(&config);
         let markers = Markers {
@@ -285,7 +285,7 @@ impl Placement {
             }
             tokio::select! {
                 biased;
-                _ = drain.changed() => {}
+                () = drain.wait() => {}
                 changed = news.changed() => if changed.is_err() { std::future::pending::<()>().await },
             }
         }
@@ -300,7 +300,7 @@ impl Placement {
     }
 
     fn draining(&self) -> bool {
-        *self.drain.borrow()
+        self.drain.asked()
     }
 
     fn spans(&self, attempt: &Attempt, digits: &str) -> Spans {

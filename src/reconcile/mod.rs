@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::ledger::store::Queue;
@@ -26,6 +25,7 @@ use crate::model::id::Partition;
 use crate::placement::rooms::Rooms;
 use crate::placement::settle::Settler;
 use crate::runtime::budget::Budget;
+use crate::runtime::stop::Stop;
 
 /// Settles what is open.
 #[derive(Debug)]
@@ -119,11 +119,11 @@ impl Reconciler {
     }
 
     /// Passes until `stop` says so.
-    pub async fn run(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+    pub async fn run(self: Arc<Self>, mut stop: Stop) {
         if let Err(error) = self.recover().await {
             tracing::warn!(%error, "recovery is not complete; what is due is found by its time");
         }
-        while !*stop.borrow() {
+        while !stop.asked() {
             let pause = match self.pass().await {
                 Ok(true) => Duration::ZERO,
                 Ok(false) => self.config.reconcile.interval,
@@ -134,7 +134,7 @@ impl Reconciler {
             };
             tokio::select! {
                 biased;
-                _ = stop.changed() => {}
+                () = stop.wait() => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }

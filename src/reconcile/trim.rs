@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use crate::config::Config;
 use crate::ledger::store::{Kind, Trim};
 use crate::ledger::{Error, Ledger};
+use crate::runtime::stop::Stop;
 
 /// Forgets until `stop` says so.
-pub async fn run(ledger: Arc<Ledger>, config: Arc<Config>, mut stop: watch::Receiver<bool>) {
-    while !*stop.borrow() {
+pub async fn run(ledger: Arc<Ledger>, config: Arc<Config>, mut stop: Stop) {
+    while !stop.asked() {
         tokio::select! {
             biased;
-            _ = stop.changed() => {}
+            () = stop.wait() => {}
             () = tokio::time::sleep(config.store.trim_interval) => {
                 if let Err(error) = pass(&ledger, &config).await {
                     tracing::warn!(%error, "what is old could not be forgotten; it is tried again");

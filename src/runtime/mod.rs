@@ -8,4 +8,5 @@ pub mod budget;
 pub mod clock;
 pub mod ids;
 pub mod life;
+pub mod stop;
 pub mod tasks;

@@ -2,8 +2,14 @@
 
 #[cfg(test)]
 mod api;
+#[cfg(test)]
+mod calls;
 mod config;
 #[cfg(test)]
 mod provider;
+#[cfg(test)]
 mod sandbox;
+#[cfg(test)]
 mod store;
+#[cfg(test)]
+mod world;

@@ -70,6 +70,9 @@ impl Platform {
             .filter(|worker| worker.agent_name == dispatch.agent_name)
             .map(|worker| worker.behaviour)
             .find(|behaviour| *behaviour != Behaviour::Absent);
+        if !dispatch.agent_name.is_empty() && self.faults.agent_absent() {
+            return dispatch;
+        }
         match behaviour {
             None | Some(Behaviour::Absent) => {}
             Some(Behaviour::Joins { after } | Behaviour::Late { after }) => {

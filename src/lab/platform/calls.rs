@@ -10,7 +10,7 @@ use lk::DisconnectReason;
 use lk::participant_info::Kind;
 
 use super::agenda::{Event, Step};
-use super::answer::{Answer, Code, Format, Refusal};
+use super::answer::{Code, Format, Refusal};
 use super::callees::{Script, Talk, Told};
 use super::machine::Platform;
 use super::message::CallTicket;
@@ -294,127 +294,6 @@ impl Platform {
         };
         let answer = call.format.write(&info);
         self.answer_call(id, answer);
-    }
-
-    /// The callee hangs up, or the longest duration is over.
-    fn hang_up(&mut self, id: u64) {
-        let Some(call) = self.calls.get(&id) else {
-            return;
-        };
-        let (name, sid) = (call.dial.room_name.clone(), call.participant.clone());
-        if let Some(person) = self
-            .rooms
-            .get_mut(&name)
-            .and_then(|room| room.people.iter_mut().find(|person| person.info.sid == sid))
-        {
-            person.set("sip.callStatus", "hangup");
-        }
-        self.leave(&name, &sid, DisconnectReason::ClientInitiated);
-        self.drop_call(id);
-    }
-
-    /// The server's deadline. A call that is not answered by then ends with it; one that
-    /// was answered goes on although its caller hears 408.
-    fn deadline(&mut self, id: u64) {
-        let Some(call) = self.calls.get(&id) else {
-            return;
-        };
-        if call.ticket.is_none() && (!call.dial.wait_until_answered || call.stage == Stage::Active)
-        {
-            return;
-        }
-        let answer = Refusal::inner(Code::DeadlineExceeded, "request timed out").answer();
-        if call.stage == Stage::Active {
-            self.answer_call(id, answer);
-        } else {
-            self.end_call(id, &answer, DisconnectReason::UserUnavailable);
-        }
-    }
-
-    /// Who waits gets this answer, the bridge leaves and the phone is silent.
-    fn end_call(&mut self, id: u64, answer: &Answer, reason: DisconnectReason) {
-        let Some(call) = self.calls.get(&id) else {
-            return;
-        };
-        let (name, sid) = (call.dial.room_name.clone(), call.participant.clone());
-        self.leave(&name, &sid, reason);
-        self.answer_call(id, answer.clone());
-        self.drop_call(id);
-    }
-
-    /// Somebody put the bridge out of its room: CANCEL, or BYE. The caller cannot tell
-    /// it from a ringing timeout.
-    pub(super) fn call_put_out(&mut self, id: u64) {
-        if self.calls.get(&id).is_some_and(|call| call.killed) {
-            return;
-        }
-        let refusal = Refusal::inner(Code::Canceled, "sip request timed out");
-        self.answer_call(id, refusal.answer());
-        self.drop_call(id);
-    }
-
-    fn answer_call(&mut self, id: u64, answer: Answer) {
-        if let Some(ticket) = self.calls.get_mut(&id).and_then(|call| call.ticket.take()) {
-            self.answer(ticket, answer);
-        }
-    }
-
-    fn drop_call(&mut self, id: u64) {
-        if let Some(leg) = self.calls.remove(&id).and_then(|call| call.leg) {
-            self.counts.leg_ends(&leg);
-        }
-    }
-
-    /// The bridge of this call dies. A talking callee hangs up; a phone that rings goes
-    /// on until its ringing timeout.
-    pub(super) fn bridge_dies(&mut self, id: u64) {
-        let Some(call) = self.calls.get_mut(&id) else {
-            return;
-        };
-        call.killed = true;
-        if call.stage == Stage::Active
-            && let Some(leg) = call.leg.take()
-        {
-            self.counts.leg_ends(&leg);
-        }
-    }
-
-    fn step_killed(&mut self, id: u64, step: Step) {
-        match step {
-            Step::BridgeLost => self.bridge_lost(id),
-            Step::RingTimeout => {
-                if let Some(leg) = self.calls.get_mut(&id).and_then(|call| call.leg.take()) {
-                    self.counts.leg_ends(&leg);
-                }
-            }
-            Step::Deadline => {
-                let refusal = Refusal::inner(Code::DeadlineExceeded, "request timed out");
-                self.answer_call(id, refusal.answer());
-            }
-            Step::Join
-            | Step::Publish
-            | Step::Ring
-            | Step::Decide
-            | Step::Answered
-            | Step::HangUp
-            | Step::Cut => {}
-        }
-        self.forget_killed(id);
-    }
-
-    /// A killed call is kept until nothing more will be said of it.
-    fn forget_killed(&mut self, id: u64) {
-        let over = self.calls.get(&id).is_some_and(|call| {
-            call.leg.is_none()
-                && call.ticket.is_none()
-                && self
-                    .rooms
-                    .get(&call.dial.room_name)
-                    .is_none_or(|room| room.by_sid(&call.participant).is_none())
-        });
-        if over {
-            self.calls.remove(&id);
-        }
     }
 }
 

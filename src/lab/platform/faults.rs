@@ -61,7 +61,16 @@ pub struct FaultError;
 /// The names of all faults.
 #[must_use]
 pub fn fault_names() -> Vec<&'static str> {
-    NAMES.iter().map(|(name, _)| *name).collect()
+    NAMES.iter().map(|(name, _, _)| *name).collect()
+}
+
+/// What each fault does, in one sentence, by its name.
+#[must_use]
+pub fn faults() -> Vec<(&'static str, &'static str)> {
+    NAMES
+        .iter()
+        .map(|(name, _, sentence)| (*name, *sentence))
+        .collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,27 +91,102 @@ enum Kind {
     RoomCreate500,
     Dispatch503,
     Delete500,
+    AgentAbsent,
     WebhookOutage,
 }
 
-const NAMES: [(&str, Kind); 17] = [
-    ("trunk_flush", Kind::TrunkFlush),
-    ("redis_flush", Kind::RedisFlush),
-    ("bridge_killed", Kind::BridgeKilled),
-    ("server_crash", Kind::ServerCrash),
-    ("server_restart", Kind::ServerRestart),
-    ("clock_skew", Kind::ClockSkew),
-    ("overload", Kind::Overload),
-    ("no_bridge", Kind::NoBridge),
-    ("lose_request", Kind::LoseRequest),
-    ("lose_reply", Kind::LoseReply),
-    ("slow", Kind::Slow),
-    ("late", Kind::Late),
-    ("refuse", Kind::Refuse),
-    ("room_create_500", Kind::RoomCreate500),
-    ("dispatch_503", Kind::Dispatch503),
-    ("delete_500", Kind::Delete500),
-    ("webhook_outage", Kind::WebhookOutage),
+/// Each fault's name and what it does.
+const NAMES: [(&str, Kind, &str); 18] = [
+    (
+        "trunk_flush",
+        Kind::TrunkFlush,
+        "the trunks are lost and made again under new ids",
+    ),
+    (
+        "redis_flush",
+        Kind::RedisFlush,
+        "every record is lost while rooms live on and phones ring on",
+    ),
+    (
+        "bridge_killed",
+        Kind::BridgeKilled,
+        "the bridge dies: phones ring on, dials are answered at their deadline",
+    ),
+    (
+        "server_crash",
+        Kind::ServerCrash,
+        "the server dies and comes back: connections break, events come twice",
+    ),
+    (
+        "server_restart",
+        Kind::ServerRestart,
+        "server and bridge die together: nothing lives, every record stays",
+    ),
+    (
+        "clock_skew",
+        Kind::ClockSkew,
+        "the platform's clock is off by `millis`, also backwards",
+    ),
+    (
+        "overload",
+        Kind::Overload,
+        "a dial is refused: cpu exhausted",
+    ),
+    (
+        "no_bridge",
+        Kind::NoBridge,
+        "no bridge claims a dial: no response from servers",
+    ),
+    (
+        "lose_request",
+        Kind::LoseRequest,
+        "the connection breaks and nothing is done",
+    ),
+    (
+        "lose_reply",
+        Kind::LoseReply,
+        "it is done and the connection breaks",
+    ),
+    (
+        "slow",
+        Kind::Slow,
+        "it is done at once and answered `millis` late",
+    ),
+    (
+        "late",
+        Kind::Late,
+        "it is acted upon `millis` late, its token checked then",
+    ),
+    (
+        "refuse",
+        Kind::Refuse,
+        "it is answered with `status`, `code` and `msg`, or with the text `body`",
+    ),
+    (
+        "room_create_500",
+        Kind::RoomCreate500,
+        "CreateRoom finds no node",
+    ),
+    (
+        "dispatch_503",
+        Kind::Dispatch503,
+        "CreateDispatch finds no server",
+    ),
+    (
+        "delete_500",
+        Kind::Delete500,
+        "DeleteRoom does not find the room's node, and nothing is hung up",
+    ),
+    (
+        "agent_absent",
+        Kind::AgentAbsent,
+        "no worker is there for a dispatch",
+    ),
+    (
+        "webhook_outage",
+        Kind::WebhookOutage,
+        "a try of a webhook reaches nobody",
+    ),
 ];
 
 /// What strikes a request.
@@ -160,6 +244,11 @@ impl Faults {
             self.0.remove(at);
         }
         Some(found)
+    }
+
+    /// Whether no worker is there for the next dispatch of a named agent.
+    pub(super) fn agent_absent(&mut self) -> bool {
+        self.take(|kind, _| kind == Kind::AgentAbsent).is_some()
     }
 
     pub(super) fn webhook_outage(&mut self) -> bool {
@@ -222,6 +311,7 @@ impl Kind {
             | Self::ClockSkew
             | Self::Overload
             | Self::NoBridge
+            | Self::AgentAbsent
             | Self::WebhookOutage => false,
         }
     }
@@ -280,6 +370,7 @@ impl Kind {
             | Self::ClockSkew
             | Self::Overload
             | Self::NoBridge
+            | Self::AgentAbsent
             | Self::WebhookOutage => None,
         }
     }
@@ -287,7 +378,7 @@ impl Kind {
 
 impl Platform {
     pub(super) fn throw(&mut self, fault: Fault) -> Result<(), FaultError> {
-        let Some((_, kind)) = NAMES.iter().find(|(name, _)| *name == fault.name) else {
+        let Some((_, kind, _)) = NAMES.iter().find(|(name, _, _)| *name == fault.name) else {
             return Err(FaultError);
         };
         match *kind {
@@ -307,6 +398,7 @@ impl Platform {
             | Kind::RoomCreate500
             | Kind::Dispatch503
             | Kind::Delete500
+            | Kind::AgentAbsent
             | Kind::WebhookOutage => self.faults.arm(*kind, fault),
         }
         Ok(())

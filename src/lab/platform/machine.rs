@@ -36,6 +36,8 @@ pub struct Platform {
     pub(super) waiting: BTreeSet<CallTicket>,
     /// Those of them whose answer will be lost.
     pub(super) lost: BTreeSet<CallTicket>,
+    /// Those of them whose answer will come late, and by how much.
+    pub(super) slowed: BTreeMap<CallTicket, Duration>,
     /// A dial that was held up: its own ticket, and that of the request.
     pub(super) aliases: BTreeMap<CallTicket, CallTicket>,
     next_ticket: u64,
@@ -81,6 +83,7 @@ impl Platform {
             outbox: Vec::new(),
             waiting: BTreeSet::new(),
             lost: BTreeSet::new(),
+            slowed: BTreeMap::new(),
             aliases: BTreeMap::new(),
             next_ticket: 0,
             rooms: BTreeMap::new(),
@@ -129,6 +132,7 @@ impl Platform {
         self.advance(now);
         self.waiting.remove(&ticket);
         self.lost.remove(&ticket);
+        self.slowed.remove(&ticket);
     }
 
     /// What became of a webhook that came out of [`due`](Self::due).
@@ -209,6 +213,11 @@ impl Platform {
         if self.lost.remove(&ticket) {
             return self.cut(ticket);
         }
+        if let Some(held) = self.slowed.remove(&ticket) {
+            let at = self.now + held;
+            self.agenda.put(at, Event::Answer(ticket, response));
+            return;
+        }
         if self.waiting.remove(&ticket) {
             self.outbox.push(Output::Answer(ticket, response));
         }
@@ -220,6 +229,7 @@ impl Platform {
             return self.cut(outer);
         }
         self.lost.remove(&ticket);
+        self.slowed.remove(&ticket);
         if self.waiting.remove(&ticket) {
             self.outbox.push(Output::Cut(ticket));
         }

@@ -25,6 +25,7 @@ mod calls;
 mod carrier;
 mod dial;
 mod encode;
+mod endings;
 mod faults;
 mod hooks;
 mod machine;
@@ -39,7 +40,7 @@ mod token;
 mod trunks;
 
 pub use callees::{Callee, callees};
-pub use faults::{Fault, FaultError, fault_names};
+pub use faults::{Fault, FaultError, fault_names, faults};
 pub use hooks::{Delivery, Hook, HookTicket};
 pub use machine::Platform;
 pub use message::{CallTicket, Output, Reply, Request, Response};

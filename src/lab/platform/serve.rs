@@ -120,7 +120,10 @@ impl Platform {
                     self.agenda.put(at, Event::Answer(ticket, response));
                     Reply::Later(ticket)
                 }
-                Reply::Later(ticket) => Reply::Later(ticket),
+                Reply::Later(ticket) => {
+                    self.slowed.insert(ticket, held);
+                    Reply::Later(ticket)
+                }
             },
             Some(Strike::Late(held)) => {
                 let ticket = self.ticket();

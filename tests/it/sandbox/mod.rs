@@ -2,6 +2,7 @@
 //! its races and faults, and its shell over a real socket.
 
 mod behaviour;
+mod faults;
 mod hooks;
 mod recorded;
 mod shell;

@@ -8,6 +8,11 @@ use ringonce::lab::platform::{
 };
 use serde_json::{Value, json};
 
+/// A callee who rings and never answers.
+pub(super) const RINGS: &str = "+12025550108";
+/// One who answers.
+pub(super) const ANSWERS: &str = "+12025550100";
+
 pub(super) const KEY: &str = "devkey";
 pub(super) const SECRET: &str = "devsecret_that_is_at_least_32_chars_long";
 
@@ -32,7 +37,10 @@ pub(super) struct World {
     pub(super) hooks: Vec<Value>,
     /// How the receiver of webhooks answers.
     pub(super) receiver: Option<Delivery>,
+    /// How long the last request took that was waited for, in the platform's time.
+    pub(super) took: Duration,
     done: Vec<Fate>,
+    sent_at: BTreeMap<CallTicket, Duration>,
     fates: BTreeMap<CallTicket, Fate>,
 }
 
@@ -60,7 +68,9 @@ impl World {
                 status: 200,
                 retry_after: None,
             }),
+            took: Duration::ZERO,
             done: Vec::new(),
+            sent_at: BTreeMap::new(),
             fates: BTreeMap::new(),
         }
     }
@@ -89,7 +99,10 @@ impl World {
                 self.done.push(fate(&response));
                 Sent::Done(self.done.len() - 1)
             }
-            Reply::Later(ticket) => Sent::Waits(ticket),
+            Reply::Later(ticket) => {
+                self.sent_at.insert(ticket, self.now);
+                Sent::Waits(ticket)
+            }
         }
     }
 
@@ -101,7 +114,10 @@ impl World {
 
     pub(super) fn wait(&mut self, sent: Sent) -> Fate {
         let ticket = match sent {
-            Sent::Done(at) => return self.done[at].clone(),
+            Sent::Done(at) => {
+                self.took = Duration::ZERO;
+                return self.done[at].clone();
+            }
             Sent::Waits(ticket) => ticket,
         };
         while !self.fates.contains_key(&ticket) {
@@ -112,6 +128,7 @@ impl World {
             self.now = self.now.max(next);
             self.settle();
         }
+        self.took = self.now.saturating_sub(self.sent_at[&ticket]);
         self.fates[&ticket].clone()
     }
 
@@ -273,4 +290,52 @@ pub(super) fn lines(text: &str) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).expect("a line of the recording is JSON"))
         .collect()
+}
+
+/// A platform with the sandbox's own settings.
+pub(super) fn world() -> World {
+    World::new(Settings::default())
+}
+
+pub(super) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(super) fn status(fate: &Fate) -> u16 {
+    match fate {
+        Fate::Answered(status, _) => *status,
+        Fate::Cut => panic!("the connection was cut"),
+    }
+}
+
+pub(super) fn body(fate: Fate) -> Value {
+    match fate {
+        Fate::Answered(_, body) => body,
+        Fate::Cut => panic!("the connection was cut"),
+    }
+}
+
+pub(super) fn room(name: &str) -> Value {
+    json!({"room": name})
+}
+
+pub(super) fn create(world: &mut World, name: &str) -> Value {
+    let metadata = json!({"workspace": "w", "attempt": "a1", "contact": "c1"}).to_string();
+    let asked = json!({"name": name, "metadata": metadata});
+    body(world.ask("CreateRoom", "", &asked))
+}
+
+pub(super) fn sip_calls(world: &World) -> u32 {
+    world
+        .platform
+        .state()
+        .sip_calls
+        .iter()
+        .map(|call| call.count)
+        .sum()
+}
+
+pub(super) fn participants(world: &mut World, name: &str) -> usize {
+    let listed = body(world.ask("ListParticipants", name, &room(name)));
+    listed["participants"].as_array().map_or(0, Vec::len)
 }

@@ -133,6 +133,28 @@ async fn claims_a_second_and_opening_with_many() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "measures"]
+async fn claims_a_second_by_size_of_group() {
+    for (group, callers) in [(64, 128), (256, 512), (512, 1024), (1024, 2048)] {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("ringonce.db");
+        let ids = RandomIds::seeded(1);
+        let options = Options {
+            queue: 4096,
+            group,
+            ..Options::default()
+        };
+        let store = Sqlite::open(&path, &options, Time::ZERO, &ids).unwrap();
+        let count = 30_000;
+        let began = Instant::now();
+        fill(&store, count, callers).await;
+        let rate = f64::from(count) / began.elapsed().as_secs_f64();
+        println!("groups of {group}, {callers} callers: {rate:.0}/s");
+        store.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "measures"]
 async fn one_caller_alone() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("ringonce.db");

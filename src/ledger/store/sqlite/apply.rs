@@ -65,7 +65,7 @@ impl Tx<'_> {
         self.state.version += 1;
         for key in &commit.delete {
             if let Some(found) = present.get(key) {
-                self.remove(&key.to_string(), found.id, &found.entries)?;
+                self.remove(&text(key), found.id, &found.entries)?;
             }
         }
         for put in &commit.put {
@@ -85,13 +85,13 @@ impl Tx<'_> {
             .prepare_cached(
                 "SELECT id, version, format, commit_id, entries FROM record WHERE key = ?1",
             )?
-            .query_row([key.to_string()], |row| {
-                let commit: Vec<u8> = row.get(3)?;
+            .query_row([text(key)], |row| {
+                let commit = row.get_ref(3)?.as_blob()?;
                 Ok(Present {
                     id: row.get(0)?,
                     version: Version(row.get::<_, i64>(1)?.cast_unsigned()),
                     format: row.get(2)?,
-                    commit: Uuid::from_slice(&commit).unwrap_or_default(),
+                    commit: Uuid::from_slice(commit).unwrap_or_default(),
                     entries: row.get(4)?,
                 })
             });
@@ -107,7 +107,7 @@ impl Tx<'_> {
     }
 
     fn put(&self, commit: &Commit, put: &Put, present: Option<&Present>) -> Result<(), Fault> {
-        let key = put.key.to_string();
+        let key = text(&put.key);
         let kind = put.key.kind().letter().to_string();
         let entries = pack(&put.index)?;
         let queue = put.due.as_ref().map(|due| due.queue.name());
@@ -164,7 +164,7 @@ impl Tx<'_> {
                 version: self.version(),
                 ordinal,
             });
-            let key = event.key.to_string();
+            let key = text(&event.key);
             statement.execute(params![position, commit.at.as_micros(), key, event.body])?;
         }
         Ok(())
@@ -184,14 +184,16 @@ impl Tx<'_> {
         id: i64,
         entries: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Result<(), Fault> {
+        let mut entries = entries.peekable();
+        if entries.peek().is_none() {
+            return Ok(());
+        }
+        // "or ignore": the same entry given twice is one.
+        let mut statement = self.conn.prepare_cached(
+            "INSERT OR IGNORE INTO entry (name, value, key, record) VALUES (?1, ?2, ?3, ?4)",
+        )?;
         for (name, value) in entries {
-            // "or ignore": the same entry given twice is one.
-            self.conn
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO entry (name, value, key, record)
-                     VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .execute(params![name, value, key, id])?;
+            statement.execute(params![name, value, key, id])?;
         }
         Ok(())
     }
@@ -308,11 +310,23 @@ fn repeated(commit: &Commit, present: &BTreeMap<&Key, Present>) -> Option<Versio
     version
 }
 
+/// As its `Display`, without the formatter's cost, which shows in every commit.
+fn text(key: &Key) -> String {
+    let mut text = String::with_capacity(key.path().len() + 2);
+    text.push(key.kind().letter());
+    text.push('/');
+    text.push_str(key.path());
+    text
+}
+
 fn plain(entry: &Entry) -> (&str, &str) {
     (entry.name, &entry.value)
 }
 
 fn pack(index: &[Entry]) -> Result<String, Fault> {
+    if index.is_empty() {
+        return Ok("[]".to_owned());
+    }
     let entries: Vec<(&str, &str)> = index.iter().map(plain).collect();
     Ok(serde_json::to_string(&entries).map_err(|error| Failure::Other(error.to_string()))?)
 }

@@ -1,0 +1,258 @@
+//! A world for simulation: one [`Platform`](super::platform) in the paused time of a
+//! runtime, with a wire and a clock for each node in it.
+//!
+//! The client, the table of verdicts and everything above them are the real ones; only
+//! HTTP is left out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use secrecy::ExposeSecret;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::platform::{
+    CallTicket, Delivery, Fault, FaultError, Output, Platform, Reply, Settings, State,
+};
+use crate::model::time::Time;
+use crate::provider::twirp;
+use crate::provider::wire::{self, Answer, Lost, Wire};
+use crate::runtime::clock::Clock;
+use crate::runtime::life::Life;
+
+/// How long a request or an answer is under way.
+const LATENCY: Duration = Duration::from_millis(1);
+
+/// The answer to a request that waits; `None` where the connection breaks.
+type Waiting = BTreeMap<CallTicket, oneshot::Sender<Option<super::platform::Response>>>;
+
+/// One platform, and the time since it began.
+pub struct World {
+    platform: Mutex<Platform>,
+    waiting: Mutex<Waiting>,
+    begun: Instant,
+    wall_start: i64,
+    news: Notify,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// With a platform set up like this.
+    #[must_use]
+    pub fn new(settings: Settings) -> Arc<Self> {
+        Arc::new(Self {
+            wall_start: settings.wall_start_micros,
+            platform: Mutex::new(Platform::new(settings)),
+            waiting: Mutex::default(),
+            begun: Instant::now(),
+            news: Notify::new(),
+        })
+    }
+
+    /// Lets the platform's time pass, for ever: run it as a task.
+    pub async fn run(self: Arc<Self>) {
+        loop {
+            let next = {
+                let now = self.now();
+                let mut platform = self.platform();
+                let due = platform.due(now);
+                for output in due {
+                    self.bring(&mut platform, now, output);
+                }
+                platform.next_due()
+            };
+            let woken = self.news.notified();
+            match next {
+                Some(at) => tokio::select! {
+                    biased;
+                    () = woken => {}
+                    () = sleep_until(self.begun + at) => {}
+                },
+                None => woken.await,
+            }
+        }
+    }
+
+    fn bring(&self, platform: &mut Platform, now: Duration, output: Output) {
+        match output {
+            Output::Answer(ticket, response) => self.answer(ticket, Some(response)),
+            Output::Cut(ticket) => self.answer(ticket, None),
+            // Nobody listens yet: a receiver that takes everything.
+            Output::Webhook(hook) => {
+                let taken = Delivery::Status {
+                    status: 200,
+                    retry_after: None,
+                };
+                platform.delivered(now, hook.ticket, taken);
+            }
+        }
+    }
+
+    fn answer(&self, ticket: CallTicket, response: Option<super::platform::Response>) {
+        let waiting = self
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&ticket);
+        if let Some(waiting) = waiting {
+            // Whoever waited may have gone; the platform does not care.
+            drop(waiting.send(response));
+        }
+    }
+
+    /// The platform's counters and rooms.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.platform().state()
+    }
+
+    /// Throws a fault.
+    ///
+    /// # Errors
+    ///
+    /// If there is no fault of this name.
+    pub fn fault(&self, fault: Fault) -> Result<(), FaultError> {
+        let now = self.now();
+        let done = self.platform().fault(now, fault);
+        self.news.notify_one();
+        done
+    }
+
+    /// A wall clock of this world.
+    #[must_use]
+    pub fn clock(self: &Arc<Self>) -> Arc<WorldClock> {
+        Arc::new(WorldClock {
+            world: Arc::clone(self),
+            step: AtomicI64::new(0),
+        })
+    }
+
+    /// The way of a node to this world's platform.
+    #[must_use]
+    pub fn line(self: &Arc<Self>, life: Life) -> Arc<Line> {
+        Arc::new(Line {
+            world: Arc::clone(self),
+            life,
+        })
+    }
+
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    // A std mutex, since nothing is awaited while it is held.
+    fn platform(&self) -> MutexGuard<'_, Platform> {
+        self.platform.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands a request to the platform and waits for its answer.
+    async fn ask(&self, request: super::platform::Request) -> Option<super::platform::Response> {
+        let (ticket, answer) = {
+            let now = self.now();
+            let mut platform = self.platform();
+            match platform.handle(now, request) {
+                Reply::Now(response) => return Some(response),
+                Reply::Later(ticket) => {
+                    let (tell, answer) = oneshot::channel();
+                    let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                    waiting.insert(ticket, tell);
+                    (ticket, answer)
+                }
+            }
+        };
+        self.news.notify_one();
+        let _gone = scopeguard::guard((), |()| {
+            let waits = self
+                .waiting
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .remove(&ticket);
+            if waits.is_some() {
+                self.platform().gone(self.now(), ticket);
+            }
+        });
+        answer.await.ok().flatten()
+    }
+}
+
+/// A wall clock that may step.
+#[derive(Debug)]
+pub struct WorldClock {
+    world: Arc<World>,
+    step: AtomicI64,
+}
+
+impl WorldClock {
+    /// Steps by so many microseconds, forwards or backwards.
+    pub fn step(&self, micros: i64) {
+        self.step.fetch_add(micros, Ordering::SeqCst);
+    }
+}
+
+impl Clock for WorldClock {
+    fn now(&self) -> Time {
+        let passed = i64::try_from(self.world.now().as_micros()).unwrap_or(i64::MAX);
+        let step = self.step.load(Ordering::SeqCst);
+        Time::from_micros(
+            self.world
+                .wall_start
+                .saturating_add(passed)
+                .saturating_add(step),
+        )
+    }
+}
+
+/// A node's wire: it ends with the node's life.
+#[derive(Debug)]
+pub struct Line {
+    world: Arc<World>,
+    life: Life,
+}
+
+#[async_trait]
+impl Wire for Line {
+    async fn send(&self, request: wire::Request) -> wire::Reply {
+        self.life.pass().await;
+        let asked = super::platform::Request {
+            path: request.method.path().to_owned(),
+            authorization: Some(format!("Bearer {}", request.token.expose_secret())),
+            content_type: "application/protobuf".to_owned(),
+            timeout_ms: request
+                .server_deadline
+                .map(|deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX)),
+            body: request.body,
+        };
+        let exchange = async {
+            sleep(LATENCY).await;
+            // What is under way when its sender dies arrives all the same.
+            let answer = self.world.ask(asked).await;
+            sleep(LATENCY).await;
+            answer
+        };
+        let reply = match timeout(request.timeout, exchange).await {
+            Ok(Some(response)) => wire::Reply {
+                answer: twirp::read(response.status, Some(response.content_type), response.body),
+                date: Some(Time::from_secs(response.date)),
+            },
+            Ok(None) => wire::Reply {
+                answer: Answer::Lost(Lost::Broken),
+                date: None,
+            },
+            Err(_) => wire::Reply {
+                answer: Answer::Lost(Lost::Timeout),
+                date: None,
+            },
+        };
+        self.life.pass().await;
+        reply
+    }
+}

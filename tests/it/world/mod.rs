@@ -1,0 +1,262 @@
+//! Nodes in a simulated world: the harness of the tests that prove promises.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringonce::config::Config;
+use ringonce::lab::platform::{Fault, Settings, State as Seen};
+use ringonce::lab::world::{World, WorldClock};
+use ringonce::ledger::seal::Keys;
+use ringonce::ledger::store::memory::Memory;
+use ringonce::ledger::store::mortal::Mortal;
+use ringonce::ledger::store::{Epoch, Store};
+use ringonce::model::attempt::{AgentWanted, Attempt, Gate, Keep, Spec, State};
+use ringonce::model::id::{AttemptId, Workspace};
+use ringonce::model::request::{Private, Request};
+use ringonce::model::time::Time;
+use ringonce::node::{Ground, Node};
+use ringonce::provider::Credentials;
+use ringonce::runtime::clock::Clock;
+use ringonce::runtime::ids::RandomIds;
+use ringonce::runtime::life::Life;
+use ringonce::runtime::tasks::{Polls, Tasks};
+use uuid::Uuid;
+
+/// A world with one store, in which nodes come and go.
+pub struct Lab {
+    pub world: Arc<World>,
+    pub store: Memory,
+    pub config: Arc<Config>,
+    pub clock: Arc<WorldClock>,
+    seed: u64,
+    epoch: Epoch,
+    tasks: Tasks,
+}
+
+/// A node and the switch that ends it.
+pub struct Alive {
+    pub node: Node,
+    pub life: Life,
+}
+
+impl Alive {
+    /// As `kill -9`: the ports go dead, then everything is dropped.
+    pub async fn kill(self) {
+        self.life.end();
+        self.node.tasks().abort_all();
+        assert!(
+            self.node.tasks().idle(Duration::from_secs(1)).await,
+            "a task outlived its node"
+        );
+    }
+
+    pub async fn place(&self, request: Request) -> Attempt {
+        self.node.admission().place(request).await.unwrap().0
+    }
+
+    pub async fn attempt(&self, id: &str) -> Attempt {
+        let found = self
+            .node
+            .ledger()
+            .attempt(&workspace(), &id.parse().unwrap())
+            .await
+            .unwrap();
+        found.expect("the attempt is in the ledger").0
+    }
+
+    /// Waits until the attempt is as `until` says.
+    pub async fn until(&self, id: &str, until: impl Fn(&Attempt) -> bool) -> Attempt {
+        let id: AttemptId = id.parse().unwrap();
+        let mut news = self.node.ledger().watch(&workspace(), &id);
+        let wait = async {
+            loop {
+                let found = self.node.ledger().attempt(&workspace(), &id).await.unwrap();
+                if let Some((attempt, _)) = found.filter(|(attempt, _)| until(attempt)) {
+                    return attempt;
+                }
+                news.changed().await.unwrap();
+            }
+        };
+        let Ok(attempt) = tokio::time::timeout(Duration::from_secs(7_200), wait).await else {
+            panic!("it stays {:?}", self.attempt(id.as_str()).await);
+        };
+        attempt
+    }
+
+    pub async fn until_state(&self, id: &str, state: State) -> Attempt {
+        self.until(id, |attempt| attempt.state == state).await
+    }
+
+    pub async fn until_settled(&self, id: &str) -> Attempt {
+        self.until(id, |attempt| {
+            attempt.state.settled() || attempt.state == State::Uncertain
+        })
+        .await
+    }
+}
+
+impl Lab {
+    pub fn new(seed: u64) -> Self {
+        Self::with(seed, "", |_| {})
+    }
+
+    /// With a configuration over the defaults and a platform that is set up anew.
+    pub fn with(seed: u64, config: &str, set: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings {
+            seed,
+            ..Settings::default()
+        };
+        set(&mut settings);
+        let world = World::new(settings);
+        let tasks = Tasks::default();
+        tasks.spawn("world", Arc::clone(&world).run());
+        let clock = world.clock();
+        let since = clock.now().minus(Duration::from_secs(3_600));
+        let epoch = Epoch {
+            id: Uuid::from_u128(7),
+            since,
+        };
+        let config = Arc::new(Config::from_toml(config).unwrap());
+        Self {
+            world,
+            store: Memory::new(1, epoch),
+            config,
+            clock,
+            seed,
+            epoch,
+            tasks,
+        }
+    }
+
+    pub async fn node(&self) -> Alive {
+        self.node_with(None).await
+    }
+
+    pub async fn node_with(&self, polls: Option<Arc<dyn Polls>>) -> Alive {
+        self.node_on(Arc::new(self.store.reopen()), polls, Life::new())
+            .await
+    }
+
+    pub async fn node_on(
+        &self,
+        store: Arc<dyn Store>,
+        polls: Option<Arc<dyn Polls>>,
+        life: Life,
+    ) -> Alive {
+        let ground = Ground {
+            store: Arc::new(Mortal::new(life.clone(), store)),
+            keys: Keys::random(&RandomIds::seeded(1)),
+            wire: self.world.line(life.clone()),
+            credentials: credentials(),
+            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+            ids: Arc::new(RandomIds::seeded(self.seed)),
+            tasks: Tasks::new(polls),
+        };
+        let node = Node::start(Arc::clone(&self.config), ground).await.unwrap();
+        Alive { node, life }
+    }
+
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    pub fn seen(&self) -> Seen {
+        self.world.state()
+    }
+
+    pub fn fault(&self, fault: Fault) {
+        self.world.fault(fault).unwrap();
+    }
+
+    /// A call of attempt, contact and outreach of one name.
+    pub fn call(&self, name: &str, to: &str) -> Request {
+        let now = self.now();
+        Request {
+            workspace: workspace(),
+            attempt: name.parse().unwrap(),
+            spec: Spec {
+                contact: name.parse().unwrap(),
+                outreach: name.parse().unwrap(),
+                campaign: None,
+                follows: None,
+                intend_time: now,
+                expire_time: now.plus(Duration::from_secs(3_600)),
+                keep: Keep::UntilExpiry,
+                trunk: "main".parse().unwrap(),
+                agent: AgentWanted {
+                    name: "caller".parse().unwrap(),
+                    gate: Gate::Joined,
+                    join_ms: 10_000,
+                },
+                ringing_ms: 45_000,
+                max_call_ms: 3_600_000,
+                time_zone: None,
+                priority: 0,
+                labels: BTreeMap::new(),
+            },
+            private: Private {
+                to: to.parse().unwrap(),
+                from: None,
+                dial_digits: String::new(),
+                sip_headers: BTreeMap::new(),
+                agent_metadata: String::new(),
+            },
+        }
+    }
+
+    /// Asserts the promises that hold at any moment, from the platform's own counters.
+    pub fn assert_promises(&self) {
+        let seen = self.seen();
+        let mut by_attempt: BTreeMap<&str, u32> = BTreeMap::new();
+        for call in &seen.sip_calls {
+            *by_attempt.entry(&call.attempt).or_default() += call.count;
+        }
+        for (attempt, count) in by_attempt {
+            assert!(
+                count <= 1,
+                "P1: {attempt} rang {count} times: {:?}",
+                seen.sip_calls
+            );
+        }
+        for (who, legs) in seen.legs_by_contact.iter().chain(&seen.legs_by_number) {
+            assert!(legs.most <= 1, "P2: {} legs at once to {who}", legs.most);
+        }
+    }
+
+    pub fn sip_calls(&self) -> u32 {
+        self.seen().sip_calls.iter().map(|call| call.count).sum()
+    }
+
+    /// Waits until the platform has no room of the name's attempt, or of any.
+    pub async fn until_no_rooms(&self, limit: Duration) {
+        let end = tokio::time::Instant::now() + limit;
+        while !self.seen().rooms.is_empty() {
+            assert!(
+                tokio::time::Instant::now() < end,
+                "P3: rooms left: {:?}",
+                self.seen().rooms
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+}
+
+pub fn workspace() -> Workspace {
+    "w".parse().unwrap()
+}
+
+pub fn credentials() -> Credentials {
+    Credentials {
+        key: "devkey".to_owned(),
+        secret: "devsecret_that_is_at_least_32_chars_long".to_owned().into(),
+    }
+}
