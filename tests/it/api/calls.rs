@@ -271,9 +271,11 @@ async fn r43_a_caller_who_goes_away_stops_nothing() {
             tokio::task::yield_now().await;
         }
     };
+    let running = tokio::time::timeout(Duration::from_secs(5), running);
     tokio::select! {
+        biased;
         _ = &mut placing => panic!("the gate is shut"),
-        () = running => {}
+        running = running => running.expect("it runs in a task of its own"),
     }
     // The stream is reset; tonic drops the handler.
     drop(placing);
