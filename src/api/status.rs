@@ -14,6 +14,8 @@ use super::core::{PlaceError, ReadError};
 pub const DOMAIN: &str = "ringonce";
 
 /// Why a call failed: stable names, never reused.
+///
+#[doc = include_str!("../docs/errors.md")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// Fields are wrong.
