@@ -1,8 +1,10 @@
 //! The whole product from outside, one binary: each module a topic.
 
+#[cfg(test)]
 mod api;
 #[cfg(test)]
 mod calls;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod provider;

@@ -165,7 +165,7 @@ pub struct Attempt {
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<Settled>,
-    /// When it shall be looked at again, in ANSWERED, UNCERTAIN and NEEDS_REVIEW.
+    /// When it shall be looked at again, in `ANSWERED`, `UNCERTAIN` and `NEEDS_REVIEW`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_at: Option<Time>,
     /// Its last transitions.
@@ -210,6 +210,30 @@ pub struct Placed {
 }
 
 impl Placed {
+    /// A try that begins now.
+    #[must_use]
+    pub const fn reserved(
+        session: SessionId,
+        room: RoomName,
+        nonce: Nonce,
+        reserved_at: Time,
+        reserved_until: Time,
+    ) -> Self {
+        Self {
+            session,
+            room,
+            nonce,
+            reserved_at,
+            reserved_until,
+            marker: None,
+            heals: 0,
+            unclear: None,
+            horizon: None,
+            ring_time: None,
+            answer: None,
+        }
+    }
+
     /// When the platform can no longer start the call.
     #[must_use]
     pub fn horizon(&self) -> Option<Time> {
