@@ -15,18 +15,13 @@ const NOBODY: &str = "somebody";
 const LONGER: &[(&str, usize, &str)] = &[
     (
         "src/ledger/record.rs",
-        470,
+        480,
         "the stored form of every record, side by side",
     ),
     (
         "src/ledger/store/mod.rs",
         520,
         "the port's promises are its text",
-    ),
-    (
-        "src/model/attempt/record.rs",
-        700,
-        "one record and the questions that it answers",
     ),
     (
         "src/model/attempt/state.rs",
@@ -240,6 +235,27 @@ fn readme(files: &[File]) -> Vec<String> {
     offences
 }
 
+/// The page of promises names tests as `file.rs::name`; each exists.
+fn proofs(files: &[File]) -> Vec<String> {
+    let page = files
+        .iter()
+        .find(|file| file.path == "src/docs/guarantees.md");
+    let named = page
+        .iter()
+        .flat_map(|page| page.text.split('`').skip(1).step_by(2));
+    let mut offences = Vec::new();
+    for (path, name) in named.filter_map(|quoted| quoted.split_once(".rs::")) {
+        let path = format!("{path}.rs");
+        let exists = files
+            .iter()
+            .any(|file| file.path == path && file.text.contains(&format!("fn {name}()")));
+        if !exists {
+            offences.push(format!("src/docs/guarantees.md: {path} has no test {name}"));
+        }
+    }
+    offences
+}
+
 /// Each binary of tests is linked anew for each change, so there are few.
 fn test_binaries(files: &[File]) -> Vec<String> {
     let mut found = BTreeSet::new();
@@ -323,6 +339,15 @@ fn each_default_has_its_meaning() {
 #[test]
 fn the_readme_is_run_and_explains_each_state() {
     holds(readme, "README.md", "```console\n```");
+}
+
+#[test]
+fn each_proof_of_a_promise_exists() {
+    holds(
+        proofs,
+        "src/docs/guarantees.md",
+        "`tests/it/calls.rs::no_such_test`",
+    );
 }
 
 #[test]
