@@ -286,7 +286,11 @@ impl Placement {
             tokio::select! {
                 biased;
                 () = drain.wait() => {}
-                changed = news.changed() => if changed.is_err() { std::future::pending::<()>().await },
+                changed = news.changed() => {
+                    if changed.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                }
             }
         }
     }
