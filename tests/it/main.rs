@@ -5,6 +5,8 @@ mod api;
 mod calls;
 mod config;
 #[cfg(test)]
+mod process;
+#[cfg(test)]
 mod provider;
 #[cfg(test)]
 mod sandbox;
