@@ -9,6 +9,7 @@ mod cancel;
 mod config;
 #[cfg(test)]
 mod faults;
+mod process;
 #[cfg(test)]
 mod provider;
 #[cfg(test)]
