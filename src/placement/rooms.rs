@@ -104,6 +104,13 @@ impl Rooms {
         }
     }
 
+    /// Whether a room of this name may be deleted: ours by its nonce, or without metadata, as
+    /// a late join makes it.
+    #[must_use]
+    pub fn may_delete(&self, room: &Room, metadata: &str) -> bool {
+        metadata.is_empty() || self.is_ours(room, metadata)
+    }
+
     /// Logs that a room is gone, and records it: it is looked at once more after its
     /// horizon, since a late join makes a deleted room anew. A room that is recorded as gone
     /// is not logged again: a cancel lets placement and reconciler delete the same room, and

@@ -23,14 +23,13 @@ impl Reconciler {
     pub(super) async fn attempts(&self, due: Vec<Attempt>) {
         let now = self.ledger.now();
         let grace = self.config.reconcile.overrun_grace;
-        let mut to_look = Vec::new();
-        let mut to_do = Vec::new();
-        for attempt in due {
-            match before_look(&attempt, now, grace) {
-                Step::LookAtRoom => to_look.push(attempt),
-                step => to_do.push((attempt, step)),
-            }
-        }
+        let planned = due.into_iter().map(|attempt| {
+            let step = before_look(&attempt, now, grace);
+            (attempt, step)
+        });
+        let (to_look, to_do): (Vec<_>, Vec<_>) =
+            planned.partition(|(_, step)| *step == Step::LookAtRoom);
+        let to_look: Vec<Attempt> = to_look.into_iter().map(|(attempt, _)| attempt).collect();
         self.concurrently(to_do, |(attempt, step)| self.carry_out(attempt, step, None))
             .await;
         if to_look.is_empty() {

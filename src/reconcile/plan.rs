@@ -107,13 +107,11 @@ pub(super) fn after_look(
 ) -> Step {
     match (attempt.state, look) {
         (State::Answered, Look::Gone) => Step::End(EndCause::RoomGone),
-        (State::Answered, Look::Listed | Look::Living | Look::Unknown) => Step::Wait,
         (State::Uncertain | State::NeedsReview, Look::Gone)
             if room.is_some_and(|r| r.state == RoomState::Created) =>
         {
             Step::RoomFinished
         }
-        (State::Uncertain | State::NeedsReview, Look::Unknown) => Step::Wait,
         // While its room lives, the room's end is news.
         (State::Uncertain | State::NeedsReview, Look::Listed | Look::Living) => {
             Step::PutOff(now.plus(every.living))
@@ -121,7 +119,9 @@ pub(super) fn after_look(
         (State::Uncertain | State::NeedsReview, Look::Gone) => {
             Step::PutOff(now.plus(every.finished))
         }
-        (
+        (State::Answered, Look::Listed | Look::Living)
+        | (State::Answered | State::Uncertain | State::NeedsReview, Look::Unknown)
+        | (
             State::Queued
             | State::Deferred
             | State::Refused
