@@ -151,7 +151,9 @@ async fn a_platform_that_crashes_or_forgets_while_it_rings_is_dialed_once() {
             for millis in [300, 630, 800, 3_000] {
                 let lab = Lab::new(1);
                 let alive = lab.node().await;
-                alive.place(lab.call("a", to)).await;
+                let mut call = lab.call("a", to);
+                call.spec.max_call_ms = 120_000;
+                alive.place(call).await;
                 sleep(Duration::from_millis(millis)).await;
                 lab.fault(Fault::named(fault));
                 sleep(s(300)).await;
@@ -161,7 +163,7 @@ async fn a_platform_that_crashes_or_forgets_while_it_rings_is_dialed_once() {
                 lab.assert_promises();
                 lab.assert_true(&attempt);
                 lab.assert_moves(&attempt);
-                sleep(s(4_500)).await;
+                sleep(s(300)).await;
                 let attempt = alive.attempt("a").await;
                 lab.assert_true(&attempt);
                 assert!(
