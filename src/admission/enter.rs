@@ -251,11 +251,15 @@ impl Door {
     /// time, the holder's time and a little, and a recheck; never before its back-off.
     fn ask_again(&self, attempt: &Attempt, reason: &Reason, now: Time) -> Time {
         let queue = &self.config.queue;
-        let slack = match reason.holder {
-            Some(_) => queue.holder_slack,
-            None => std::time::Duration::ZERO,
+        let rule = match reason.holder {
+            // A holder may keep what it holds beyond its time: an uncertain one does, for
+            // hours. A time that has passed says nothing; asking by it would never pause.
+            Some(_) => reason
+                .until
+                .map(|until| until.plus(queue.holder_slack))
+                .filter(|at| *at > now),
+            None => reason.until.map(|until| until.max(now)),
         };
-        let rule = reason.until.map(|until| until.plus(slack).max(now));
         let recheck = now.plus(queue.recheck);
         let earliest = rule.map_or(recheck, |rule| rule.min(recheck));
         let not_before = attempt.waiting.as_ref().and_then(|w| w.not_before);

@@ -330,18 +330,44 @@ async fn after_silence_contact_and_number_are_held_three_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_redelivery_writes_nothing_in_any_state() {
+async fn who_waits_for_an_uncertain_holder_asks_seldom() {
     let lab = Lab::new(1);
     let commits = Arc::new(AtomicU32::new(0));
-    let count = Arc::clone(&commits);
+    let alive = lab
+        .node_on(counted(&lab, &commits), None, Life::new())
+        .await;
+    // Rings, and the connection breaks: uncertain, for hours.
+    let (a, b, _) = pairs(&lab, "+12025550199")[0].clone();
+    alive.place(a).await;
+    alive.until_settled("a").await;
+    alive.place(b).await;
+    sleep(Duration::from_secs(600)).await;
+    let before = commits.load(Ordering::SeqCst);
+    sleep(Duration::from_secs(600)).await;
+    let asked = commits.load(Ordering::SeqCst) - before;
+    assert!(asked <= 30, "{asked} commits in ten minutes");
+    assert_eq!(alive.attempt("b").await.state, State::Queued);
+}
+
+/// The world's store, which counts its commits.
+fn counted(lab: &Lab, commits: &Arc<AtomicU32>) -> Arc<dyn Store> {
+    let count = Arc::clone(commits);
     let script = Scripted(move |call: Call<'_>| {
         if let Call::Commit(..) = call {
             count.fetch_add(1, Ordering::SeqCst);
         }
         Fate::default()
     });
-    let store = Arc::new(lab.store.reopen().scripted(Arc::new(script)));
-    let alive = lab.node_on(store, None, Life::new()).await;
+    Arc::new(lab.store.reopen().scripted(Arc::new(script)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redelivery_writes_nothing_in_any_state() {
+    let lab = Lab::new(1);
+    let commits = Arc::new(AtomicU32::new(0));
+    let alive = lab
+        .node_on(counted(&lab, &commits), None, Life::new())
+        .await;
     let (a, b, _) = pairs(&lab, RINGS)[0].clone();
     alive.place(a.clone()).await;
     alive.place(b.clone()).await;
