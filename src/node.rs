@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::admission::place::Start;
 use crate::admission::queue::Bell;
 use crate::admission::{Admission, Pace};
 use crate::config::Config;
@@ -104,12 +103,11 @@ impl Node {
             tasks.clone(),
             draining.clone(),
         );
-        let start: Arc<dyn Start> = Arc::new(placement);
         let admission = Arc::new(Admission::new(
             Arc::clone(&ledger),
             Arc::clone(&pace),
             bell,
-            start,
+            Arc::new(placement),
             Arc::clone(&config),
             numbers(&config),
         ));
