@@ -47,6 +47,7 @@ pub struct Ground {
 /// A running node.
 #[derive(Debug)]
 pub struct Node {
+    client: Arc<Client>,
     admission: Arc<Admission>,
     pace: Arc<Pace>,
     tasks: Tasks,
@@ -87,7 +88,7 @@ impl Node {
         .await?;
         let ledger = Arc::new(ledger);
         let client = Arc::new(Client::new(wire, credentials, clock, limits(&config)));
-        let rooms = Arc::new(Rooms::new(client, Arc::clone(&ledger)));
+        let rooms = Arc::new(Rooms::new(Arc::clone(&client), Arc::clone(&ledger)));
         let settler = Arc::new(Settler::new(Arc::clone(&ledger), Arc::clone(&config)));
         let (drain, draining) = stop();
         let (stop, stopping) = stop();
@@ -124,12 +125,19 @@ impl Node {
         tasks.spawn("trim", trim::run(ledger, config, stopping));
         tasks.spawn("queue", Arc::clone(&admission).run_queue(draining));
         Ok(Self {
+            client,
             admission,
             pace,
             tasks,
             drain,
             stop,
         })
+    }
+
+    /// The way to LiveKit, for looks that decide nothing.
+    #[must_use]
+    pub fn platform(&self) -> &Arc<Client> {
+        &self.client
     }
 
     /// What decides requests.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Reconciler;
-use super::plan::{Look, Step, after_look, before_look};
+use super::plan::{Every, Look, Step, after_look, before_look};
 use crate::admission::rules::Answer;
 use crate::ledger::record::{Room, RoomCause, attempt_key};
 use crate::ledger::{Change, Decision, Error};
@@ -59,7 +59,11 @@ impl Reconciler {
             Some(_) => self.lives(&attempt).await,
         };
         let room = self.ledger.room(&attempt.workspace, placed.session).await?;
-        let every = self.config.reconcile.uncertain_look;
+        let limits = &self.config.reconcile;
+        let every = Every {
+            living: limits.answered_look,
+            finished: limits.uncertain_look,
+        };
         let step = after_look(&attempt, room.as_ref(), look, self.ledger.now(), every);
         self.carry_out(attempt, step, room).await
     }
@@ -147,7 +151,7 @@ impl Reconciler {
 
     /// A recorded stop whose placement is gone: the room is deleted; an answered call is
     /// then over, an uncertain one stays uncertain.
-    async fn stop(&self, attempt: Attempt) -> Result<(), Error> {
+    pub(super) async fn stop(&self, attempt: Attempt) -> Result<(), Error> {
         let Some(placed) = attempt.placed.as_ref() else {
             return Ok(());
         };
@@ -156,7 +160,9 @@ impl Reconciler {
         };
         self.budget.spend(1.0).await;
         if self.rooms.delete(&room).await == Deletion::Left {
-            return Ok(());
+            // Somebody waits for this: sooner than by the lease.
+            let again = self.ledger.now().plus(self.config.janitor.backoff_max);
+            return self.put_off(&attempt, again).await;
         }
         let cause = match attempt.stop.as_ref().map(|s| s.why) {
             Some(StopWhy::AgentLost) => EndCause::AgentLost,

@@ -5,11 +5,21 @@ mod api;
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
+mod cancel;
 mod config;
+#[cfg(test)]
+mod faults;
+mod process;
 #[cfg(test)]
 mod provider;
 #[cfg(test)]
+mod queue;
+#[cfg(test)]
+mod recovery;
+#[cfg(test)]
 mod sandbox;
+#[cfg(test)]
+mod smoke;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

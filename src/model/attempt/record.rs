@@ -255,7 +255,8 @@ impl Attempt {
         let placed = self.placed.as_ref();
         match self.state {
             State::Queued => Some(self.waiting.as_ref().map_or(self.since, |w| w.until)),
-            State::Deferred => Some(self.spec.expire_time),
+            // One moment beyond it, since at that very moment it has not yet expired.
+            State::Deferred => Some(self.spec.expire_time.plus(Duration::from_millis(1))),
             State::Reserved => Some(placed.map_or(self.since, |p| p.reserved_until)),
             State::Dialing => Some(
                 placed

@@ -1,0 +1,181 @@
+//! `ringonce serve`: a node, its store, and the listeners around it.
+
+mod preflight;
+mod signals;
+mod stores;
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+
+use super::config::Flags;
+use super::output;
+use crate::api::{self, Backed};
+use crate::config::{self, Config};
+use crate::ledger::open::OpenError;
+use crate::node::{Ground, Node};
+use crate::provider::Credentials;
+use crate::provider::http::{Http, HttpConfig};
+use crate::runtime::clock::{Clock, SystemClock};
+use crate::runtime::ids::{Ids, RandomIds};
+use crate::runtime::tasks::Tasks;
+use crate::telemetry::logs;
+use signals::Signals;
+
+/// Serves `ringonce` until SIGTERM or SIGINT, then lets the dials settle.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    flags: Flags,
+    /// Checks the configuration and ends.
+    #[arg(long)]
+    check_config: bool,
+}
+
+/// Runs it.
+///
+/// # Errors
+///
+/// If it cannot start; the text says why and what to do.
+pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let config = match Config::load(&args.flags.sources()) {
+        Ok(config) => Arc::new(config),
+        Err(faults) => return super::config::refuse(&faults),
+    };
+    let credentials = match config.livekit.credentials() {
+        Ok(found) => Credentials {
+            key: found.api_key,
+            secret: found.api_secret,
+        },
+        Err(faults) => return super::config::refuse(&faults),
+    };
+    if args.check_config {
+        output::note("configuration is sound");
+        return Ok(ExitCode::SUCCESS);
+    }
+    logs::install(&config.log)?;
+    // From here on a signal is a request to end in order, also for the first process of a
+    // container, which the kernel would otherwise not end by SIGTERM.
+    let signals = Signals::listen()?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let ids: Arc<dyn Ids> = Arc::new(RandomIds::from_os());
+    let opened = match stores::open(&config, clock.as_ref(), ids.as_ref()) {
+        Ok(opened) => opened,
+        Err(unopened) => return Ok(unopened.say()),
+    };
+    let listener = TcpListener::bind(config.listen.grpc)
+        .await
+        .with_context(|| {
+            let address = config.listen.grpc;
+            format!("failed to listen on {address}; free it, or name another by --listen")
+        })?;
+    let address = listener.local_addr()?;
+    let tasks = Tasks::default();
+    let ground = Ground {
+        store: opened.store,
+        keys: opened.keys,
+        wire: Arc::new(wire(&config)?),
+        credentials,
+        clock: Arc::clone(&clock),
+        ids,
+        tasks: tasks.clone(),
+    };
+    let node = match Node::start(Arc::clone(&config), ground).await {
+        Ok(node) => Arc::new(node),
+        Err(error @ (OpenError::Deployment { .. } | OpenError::Keys)) => {
+            output::note(&format!("error: {error}"));
+            return Ok(ExitCode::from(config::EXIT_CONFIG));
+        }
+        Err(error @ OpenError::Ledger(_)) => return Err(error.into()),
+    };
+    say_ready(address, &node, &opened.location);
+    let trunks = config.trunks.keys().cloned().collect();
+    let looking = preflight::look(Arc::clone(node.platform()), trunks, node.draining());
+    tasks.spawn("preflight", looking);
+    let core = Arc::new(Backed::new(Arc::clone(&node)));
+    let parts = api::Parts { core, clock, tasks };
+    serve(listener, parts, &node, &config, signals).await
+}
+
+/// Serves until a signal, then drains: nothing new is admitted, dials settle, whoever waits
+/// is answered. The process ends by its own clock whatever its peers do, and at once at a
+/// second signal.
+async fn serve(
+    listener: TcpListener,
+    parts: api::Parts,
+    node: &Node,
+    config: &Config,
+    signals: Signals,
+) -> anyhow::Result<ExitCode> {
+    let Signals {
+        mut first,
+        mut second,
+    } = signals;
+    let lifecycle = &config.lifecycle;
+    let drained = async {
+        first.come().await;
+        tracing::info!(
+            event = "drain.begun",
+            "stopping: nothing new is admitted, dials settle"
+        );
+        node.begin_drain();
+        tokio::time::sleep(lifecycle.drain_delay).await;
+        let left = lifecycle.drain.saturating_sub(lifecycle.drain_delay);
+        if !node.settle(left).await {
+            tracing::warn!(
+                event = "drain.overrun",
+                "dials are still open; the next start reconciles them"
+            );
+        }
+    };
+    let in_order = async {
+        let served = api::serve(listener, parts, api::Limits::from(config), drained).await;
+        node.shut_down(lifecycle.abort_slack).await;
+        served
+    };
+    tokio::select! {
+        biased;
+        () = second.come_twice() => {
+            tracing::warn!(
+                event = "drain.cut",
+                "a second signal: stopping at once; the next start reconciles what is open"
+            );
+            node.shut_down(Duration::ZERO).await;
+        }
+        served = in_order => served?,
+    }
+    tracing::info!(event = "drain.ended", "stopped");
+    Ok(if node.tasks().panics() == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(output::FAILED)
+    })
+}
+
+/// One line of JSON on stderr, whatever the log's format: what waits for it reads the port.
+fn say_ready(address: SocketAddr, node: &Node, store: &str) {
+    let line = serde_json::json!({
+        "event": "ready",
+        "grpc": address.to_string(),
+        "webhook": null,
+        "admin": null,
+        "note": "the webhook and admin listeners are not served by this version and stay closed",
+        "deployment": node.ledger().deployment().as_str(),
+        "store": store,
+    });
+    output::note(&line.to_string());
+}
+
+fn wire(config: &Config) -> anyhow::Result<Http> {
+    let livekit = &config.livekit;
+    let http = HttpConfig {
+        connect_timeout: livekit.connect_timeout,
+        answer_max: livekit.answer_max_bytes,
+        ..HttpConfig::at(&livekit.url)
+    };
+    Http::new(&http).context("failed to set up the connection to LiveKit (livekit.url)")
+}

@@ -1,0 +1,116 @@
+//! Opens the configured store, and the keys that belong to it.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use crate::cli::output;
+use crate::config::{Config, Location};
+use crate::ledger::seal::Keys;
+use crate::ledger::store::memory::Memory;
+use crate::ledger::store::{Epoch, Store, sqlite};
+use crate::runtime::clock::Clock;
+use crate::runtime::ids::Ids;
+
+/// A store and its keys.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) keys: Keys,
+    /// As it is named in the configuration, with its path.
+    pub(super) location: String,
+}
+
+/// Why there is none, and the exit code that says so.
+#[derive(Debug)]
+pub(super) struct Unopened {
+    error: anyhow::Error,
+    code: u8,
+}
+
+impl Unopened {
+    fn failed(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            error: error.into(),
+            code: output::FAILED,
+        }
+    }
+
+    /// Says on stderr why, and gives the exit code.
+    pub(super) fn say(&self) -> ExitCode {
+        output::note(&format!("error: {:#}", self.error));
+        ExitCode::from(self.code)
+    }
+}
+
+/// Opens what `store.url` names.
+pub(super) fn open(config: &Config, clock: &dyn Clock, ids: &dyn Ids) -> Result<Opened, Unopened> {
+    match &config.store.location {
+        Location::Memory => memory(config, clock, ids),
+        Location::Sqlite(path) => sqlite(config, path, clock, ids),
+    }
+}
+
+fn memory(config: &Config, clock: &dyn Clock, ids: &dyn Ids) -> Result<Opened, Unopened> {
+    tracing::warn!(
+        event = "store.memory",
+        "the store is memory: it forgets everything when this process ends, and intents from \
+         before its start are refused"
+    );
+    let epoch = Epoch {
+        id: ids.uuid(),
+        since: clock.now(),
+    };
+    let keys = match &config.store.key_file {
+        Some(path) => keys(path, ids)?,
+        None => Keys::random(ids),
+    };
+    Ok(Opened {
+        store: Arc::new(Memory::new(1, epoch)),
+        keys,
+        location: "memory".to_owned(),
+    })
+}
+
+fn sqlite(
+    config: &Config,
+    path: &Path,
+    clock: &dyn Clock,
+    ids: &dyn Ids,
+) -> Result<Opened, Unopened> {
+    let options = sqlite::Options {
+        queue: config.store.queue,
+        readers: config.store.readers,
+        ..sqlite::Options::default()
+    };
+    let store = sqlite::Sqlite::open(path, &options, clock.now(), ids).map_err(|error| {
+        let held = matches!(error, sqlite::OpenError::Held { .. });
+        Unopened {
+            code: if held {
+                output::UNREACHABLE
+            } else {
+                output::FAILED
+            },
+            error: error.into(),
+        }
+    })?;
+    let key_file = config.store.key_file.clone();
+    let key_file = key_file.unwrap_or_else(|| path.with_extension("key"));
+    Ok(Opened {
+        store: Arc::new(store),
+        keys: keys(&key_file, ids)?,
+        location: format!("sqlite:{}", path.display()),
+    })
+}
+
+fn keys(path: &Path, ids: &dyn Ids) -> Result<Keys, Unopened> {
+    let (keys, made) = Keys::from_file(path, ids).map_err(Unopened::failed)?;
+    if made {
+        tracing::warn!(
+            event = "store.key_made",
+            path = %path.display(),
+            "a key file was made; back it up apart from the store, which no other key opens"
+        );
+    }
+    Ok(keys)
+}

@@ -1,0 +1,136 @@
+//! A LiveKit that forgets, lacks an agent, is away, or refuses our secret.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::calls::place;
+use super::stack::{Process, Stack};
+
+/// Whether every room that was made was logged as gone, by room name.
+fn paired(serve: &Process) -> bool {
+    let mut open: BTreeMap<String, bool> = BTreeMap::new();
+    for line in serve.events() {
+        let room = || line["room"].as_str().unwrap().to_owned();
+        if line["event"] == "room.created" {
+            open.insert(room(), true);
+        } else if line["event"] == "room.deleted" {
+            open.insert(room(), false);
+        }
+    }
+    !open.is_empty() && open.values().all(|open| !open)
+}
+
+fn waits_for(attempt: &Value, rule: &str) -> bool {
+    attempt["state"] == "STATE_QUEUED" && attempt["reason"]["rule"] == rule
+}
+
+#[tokio::test]
+async fn a_trunk_under_a_new_id_is_found_again() {
+    let stack = Stack::new().await;
+    let first = stack.call(&place("a1", "c1", "+12025550186"));
+    assert_eq!(first.json()["disposition"], "DISPOSITION_BUSY");
+    stack.throw(&json!({"name": "trunk_flush"})).await;
+    let before = stack.state().await["requests"]["CreateSIPParticipant"].as_u64();
+    let second = stack.call(&place("a2", "c2", "+12025550187")).json();
+    assert_eq!(second["state"], "STATE_NOT_CONNECTED", "{second}");
+    assert_eq!(second["try"], 1);
+    let after = stack.state().await["requests"]["CreateSIPParticipant"].as_u64();
+    assert_eq!(after.unwrap() - before.unwrap(), 2);
+    stack.assert_sip_calls(2).await;
+}
+
+#[tokio::test]
+async fn without_its_agent_nobody_is_rung_and_no_room_stays() {
+    let stack = Stack::with(
+        &["--agent", "absent"],
+        &[
+            "--set",
+            "agent.join_timeout=500ms",
+            "--set",
+            "attempt.backoff_first=30s",
+            "--set",
+            "attempt.backoff_max=30s",
+        ],
+    )
+    .await;
+    let words = place("a1", "c1", "+12025550100").replace("--wait dial-over", "");
+    assert_eq!(stack.call(&words).code, 0);
+    let waiting = stack
+        .attempt("a1", |attempt| waits_for(attempt, "NEXT_TRY"))
+        .await;
+    assert!(
+        waiting["explanation"].as_str().unwrap().contains("agent"),
+        "{waiting}"
+    );
+    stack.assert_sip_calls(0).await;
+    stack
+        .platform("no room", |state| state["rooms"] == json!([]))
+        .await;
+    super::stack::until("paired rooms in the log", async || {
+        paired(&stack.serve).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn while_livekit_is_away_calls_wait_and_are_placed_once_it_is_back() {
+    let mut stack = Stack::new().await;
+    stack.serve.kill();
+    stack.stop_sandbox();
+    // Away at the start.
+    stack.serve_again().await;
+    stack.serve.said("event", "livekit.unreachable").await;
+    let words = place("a1", "c1", "+12025550186").replace("--wait dial-over", "");
+    assert_eq!(stack.call(&words).code, 0);
+    stack
+        .attempt("a1", |attempt| waits_for(attempt, "NEXT_TRY"))
+        .await;
+    stack.new_sandbox().await;
+    stack
+        .attempt("a1", |attempt| attempt["disposition"] == "DISPOSITION_BUSY")
+        .await;
+    stack.assert_sip_calls(1).await;
+    // Away again in the middle.
+    stack.stop_sandbox();
+    let words = place("a2", "c2", "+12025550103").replace("--wait dial-over", "");
+    assert_eq!(stack.call(&words).code, 0);
+    stack
+        .attempt("a2", |attempt| waits_for(attempt, "NEXT_TRY"))
+        .await;
+    stack.new_sandbox().await;
+    stack
+        .attempt("a2", |attempt| {
+            attempt["disposition"] == "DISPOSITION_DECLINED"
+        })
+        .await;
+    stack.assert_sip_calls(1).await;
+}
+
+#[tokio::test]
+async fn a_wrong_secret_is_said_and_not_hammered() {
+    let secret = "livekit.api_secret=another_secret_that_is_32_chars_long_too";
+    let mut stack = Stack::with(&[], &["--set", secret]).await;
+    let said = stack.serve.said("event", "livekit.credentials").await;
+    assert_eq!(said["level"], "ERROR");
+    assert!(said["message"].as_str().unwrap().contains("api_secret"));
+    let before = stack.state().await["requests"]
+        .as_object()
+        .map(serde_json::Map::len);
+    let words = format!(
+        "{} --expire-time {}",
+        place("a1", "c1", "+12025550100"),
+        super::calls::in_seconds(3)
+    );
+    let over = stack.call(&words).json();
+    assert_eq!(over["state"], "STATE_REFUSED", "{over}");
+    assert_eq!(over["reason"]["rule"], "EXPIRED", "{over}");
+    stack.assert_sip_calls(0).await;
+    assert_eq!(before, Some(0), "none of its requests got in");
+    let log = stack.serve.log();
+    let refused = log.matches("LiveKit did not do a request").count();
+    assert!(refused < 40, "{refused} requests in three seconds");
+    for secret in ["202555", "eyJ", "another_secret"] {
+        assert!(!log.contains(secret), "{secret} is in the log");
+    }
+}
