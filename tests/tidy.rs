@@ -16,7 +16,7 @@ type Rule = fn(&[File]) -> Vec<String>;
 
 /// Asserts that the repository keeps a rule, and that the made-up file breaks it.
 fn holds(rule: Rule, path: &str, broken: &str) {
-    let offences = rule(&repository());
+    let offences = rule(repository());
     assert!(offences.is_empty(), "{}", offences.join("\n"));
     assert!(
         !rule(&[File::new(path, broken)]).is_empty(),
