@@ -6,9 +6,11 @@ mod api;
 mod calls;
 #[cfg(test)]
 mod cancel;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod provider;
