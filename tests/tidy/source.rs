@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 /// A file of the repository; its path is relative and has forward slashes.
+#[derive(Clone)]
 pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
