@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::admission::place::Start;
 use crate::admission::queue::Bell;
 use crate::admission::{Admission, Pace};
 use crate::config::Config;
@@ -13,6 +12,7 @@ use crate::ledger::open::OpenError;
 use crate::ledger::seal::Keys;
 use crate::ledger::store::Store;
 use crate::ledger::{Ledger, News, Observer};
+use crate::model::id::TrunkName;
 use crate::model::phone::NumberRules;
 use crate::placement::janitor::{self, Janitor};
 use crate::placement::rooms::Rooms;
@@ -20,7 +20,7 @@ use crate::placement::settle::Settler;
 use crate::placement::{self, Placement};
 use crate::provider::wire::Wire;
 use crate::provider::{Client, Credentials, Limits};
-use crate::reconcile::{Reconciler, trim};
+use crate::reconcile::{Reconciler, preflight, trim};
 use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
 use crate::runtime::stop::{StopSender, stop};
@@ -105,12 +105,11 @@ impl Node {
             tasks.clone(),
             draining.clone(),
         );
-        let start: Arc<dyn Start> = Arc::new(placement);
         let admission = Arc::new(Admission::new(
             Arc::clone(&ledger),
             Arc::clone(&pace),
             bell,
-            start,
+            Arc::new(placement),
             Arc::clone(&config),
             numbers(&config),
         ));
@@ -136,10 +135,11 @@ impl Node {
         })
     }
 
-    /// The way to LiveKit, for looks that decide nothing.
-    #[must_use]
-    pub fn platform(&self) -> &Arc<Client> {
-        &self.client
+    /// Looks once, in the background, whether LiveKit answers and has these trunks, and says
+    /// in the log what is wrong. It delays nothing and decides nothing.
+    pub fn look_for_trunks(&self, trunks: Vec<TrunkName>) {
+        let look = preflight::look(Arc::clone(&self.client), trunks, self.draining());
+        self.tasks.spawn("preflight", look);
     }
 
     /// What decides requests.

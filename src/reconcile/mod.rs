@@ -8,6 +8,7 @@
 
 mod attempts;
 mod plan;
+pub(crate) mod preflight;
 mod rooms;
 pub mod trim;
 

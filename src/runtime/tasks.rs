@@ -248,7 +248,7 @@ mod tests {
         let tasks = Tasks::default();
         tasks.spawn("bad", async { panic!("on purpose") });
         tasks.spawn("good", async {
-            tokio::time::sleep(Duration::from_secs(1)).await
+            tokio::time::sleep(Duration::from_secs(1)).await;
         });
         assert!(tasks.idle_named("bad", Duration::from_millis(10)).await);
         assert_eq!(tasks.panics(), 1);

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// A file of the repository; its path is relative and has forward slashes.
+#[derive(Clone)]
 pub(crate) struct File {
     pub(crate) path: String,
     pub(crate) text: String,
@@ -97,11 +99,14 @@ fn spread<'a>(text: &'a str, prefix: &str, found: &mut Vec<String>) -> &'a str {
 
 /// Every text file of the repository: no build output, and of the hidden folders only that
 /// for continuous integration.
-pub(crate) fn repository() -> Vec<File> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut files = Vec::new();
-    read(root, root, &mut files);
-    files
+pub(crate) fn repository() -> &'static [File] {
+    static FILES: OnceLock<Vec<File>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut files = Vec::new();
+        read(root, root, &mut files);
+        files
+    })
 }
 
 fn read(root: &Path, folder: &Path, files: &mut Vec<File>) {

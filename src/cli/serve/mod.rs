@@ -1,6 +1,5 @@
 //! `ringonce serve`: a node, its store, and the listeners around it.
 
-mod preflight;
 mod signals;
 mod stores;
 
@@ -94,8 +93,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     say_ready(address, &node, &opened.location);
     let trunks = config.trunks.keys().cloned().collect();
-    let looking = preflight::look(Arc::clone(node.platform()), trunks, node.draining());
-    tasks.spawn("preflight", looking);
+    node.look_for_trunks(trunks);
     let core = Arc::new(Backed::new(Arc::clone(&node)));
     let parts = api::Parts { core, clock, tasks };
     serve(listener, parts, &node, &config, signals).await

@@ -7,7 +7,7 @@
 //!
 //! What it does was recorded on livekit-server 1.13.5 and livekit-sip 1.11.0; where it
 //! differs from the recordings, it is wrong. Callees are scripted by the last two digits
-//! of the number ([`callees`]); faults are thrown by name ([`Fault`]).
+//! of the number ([`callees()`]); faults are thrown by name ([`Fault`]).
 //!
 //! It shares no types with the rest of `ringonce`, so that it cannot agree with our
 //! mistakes about LiveKit.

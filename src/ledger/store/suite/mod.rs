@@ -41,7 +41,7 @@ pub trait Harness: Send {
 }
 
 /// Makes a module `$name` with one `#[tokio::test]` a case; `$harness` is an expression
-/// that makes a new [`Harness`](crate::ledger::store::suite::Harness).
+/// that makes a new [harness](crate::ledger::store::suite::Harness).
 #[macro_export]
 macro_rules! store_suite {
     ($name:ident, $harness:expr) => {
