@@ -1,6 +1,10 @@
 //! Bad input: a clear error or a recorded refusal, nothing dialed, nothing lost.
 
-use super::calls::in_seconds;
+use std::fs;
+
+use ringonce::runtime::clock::{Clock as _, SystemClock};
+
+use super::calls::{after, in_seconds};
 use super::stack::{Ran, Stack};
 
 /// A sound request, as flags and their values.
@@ -64,12 +68,14 @@ async fn malformed_requests_are_errors_that_name_the_field() {
         ("--max-call-duration", "1s", "max_call_duration"),
         ("--max-call-duration", "25h", "max_call_duration"),
         ("--intend-time", &future, "intend_time"),
+        ("--intend-time", "1969-12-31T23:59:59Z", "intend_time"),
         ("--expire-time", "2100-01-01T00:00:00Z", "expire_time"),
+        ("--expire-time", "2020-01-01T00:00:00Z", "expire_time"),
         ("--sip-header", "X-A=one\r\nX-B: two", "sip_headers"),
         ("--sip-header", "Via=elsewhere", "sip_headers"),
         ("--agent-metadata", &metadata, "agent.metadata"),
         ("--dial-digits", "12;3", "dial_digits"),
-        ("--time-zone", "Nowhere/Atlantis", "contact_time_zone"),
+        ("--time-zone", "No where", "contact_time_zone"),
         ("--priority", "10", "priority"),
     ];
     for (n, (flag, value, field)) in cases.into_iter().enumerate() {
@@ -92,31 +98,38 @@ async fn malformed_requests_are_errors_that_name_the_field() {
 #[tokio::test]
 async fn what_may_not_be_dialed_is_a_recorded_refusal() {
     let stack = Stack::new().await;
-    let past = in_seconds(-1);
     let cases = [
-        ("--to", "+19002345678", "NUMBER_CLASS"),
-        ("--to", "+12", "NUMBER_CLASS"),
-        ("--to", "+10000000000", "NUMBER_CLASS"),
-        ("--to", "+999123456700", "NUMBER_CLASS"),
-        ("--intend-time", "1969-12-31T23:59:59Z", "HISTORY_LOST"),
-        ("--expire-time", &past, "EXPIRED"),
+        ("--to", "+19002345678", "NUMBER_PREMIUM"),
+        ("--to", "+10000000000", "NUMBER_INVALID"),
+        ("--to", "+1911555", "NUMBER_INVALID"),
+        ("--to", "+4411200", "NUMBER_INVALID"),
+        // Before this store remembers anything.
+        ("--intend-time", "2020-01-01T00:00:00Z", "HISTORY_LOST"),
     ];
-    let mut refused = 0;
     for (n, (flag, value, rule)) in cases.into_iter().enumerate() {
         let ran = place(&stack, &format!("a{n}"), flag, value);
-        println!("{flag} {value} {rule}: {ran:?}");
-        if ran.code == 3 {
-            refused += 1;
-            assert_eq!(ran.json()["reason"]["rule"], rule, "{flag} {value}");
-        }
+        assert_eq!(ran.code, 3, "{flag} {value}: {ran:?}");
+        assert_eq!(ran.json()["reason"]["rule"], rule, "{flag} {value}");
     }
-    assert_eq!(stack.call("list").lines().len(), refused);
+    // It passes on the way: the shortest life that an expiry after its intent can have.
+    let now = SystemClock.now();
+    let (intended, expires) = (after(now, 0), after(now, 1));
+    let passed = stack.call(&format!(
+        "place --attempt late --contact late --outreach o --to +12025550100 \
+         --intend-time {intended} --expire-time {expires}",
+    ));
+    assert_eq!(passed.code, 3, "{passed:?}");
+    assert_eq!(passed.json()["reason"]["rule"], "EXPIRED");
+    assert_eq!(stack.call("list").lines().len(), 6);
     stack.assert_sip_calls(0).await;
 }
 
 #[tokio::test]
 async fn a_trunk_that_livekit_lacks_is_named_and_nothing_is_dialed() {
-    let mut stack = Stack::with(&[], &["--set", "trunks.other={}"]).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trunks.toml");
+    fs::write(&file, "[trunks.other]\n").unwrap();
+    let mut stack = Stack::with(&[], &["--config", file.to_str().unwrap()]).await;
     let said = stack.serve.said("event", "trunk.unusable").await;
     assert_eq!(said["trunk"], "other");
     assert_eq!(place(&stack, "a1", "--trunk", "other").code, 0);
@@ -144,13 +157,17 @@ async fn what_is_beyond_a_limit_is_said_and_decides_nothing() {
         "--set",
         "queue.limit=1",
         "--set",
-        "grpc.message_max_bytes=32768",
+        "grpc.message_max_bytes=65536",
     ];
     let stack = Stack::with(&[], &limits).await;
-    let metadata = "m".repeat(40_000);
+    let metadata = "m".repeat(70_000);
     let large = place(&stack, "a0", "--agent-metadata", &metadata);
-    assert_eq!(large.code, 5, "{}", large.stderr);
-    assert!(large.stderr.contains("message"), "{}", large.stderr);
+    assert_eq!(large.code, 2, "{}", large.stderr);
+    assert!(
+        large.stderr.contains("MESSAGE_TOO_LARGE"),
+        "{}",
+        large.stderr
+    );
     assert_eq!(stack.call("get --attempt a0").code, 1);
 
     assert_eq!(place(&stack, "a1", "--to", "+12025550108").code, 0);
