@@ -208,6 +208,9 @@ fn prevent(
     if let Some(placed) = &attempt.placed
         && let Some(mut room) = view.room(&attempt.workspace, placed.session)?
     {
+        // The request that makes it may be under way: until the try's deadline a room that
+        // is not listed may still appear.
+        room.horizon = Some(placed.reserved_until);
         room.close(RoomCause::Canceled, now);
         change.put(&room)?;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::pace::{NotNow, Pace, Slot};
 use super::rules::{self, Answer, Facts};
 use crate::config::Config;
-use crate::ledger::record::{Contact, Number, Room, RoomState, Session, room_key, session_key};
+use crate::ledger::record::{Contact, Number, Room, Session, room_key, session_key};
 use crate::ledger::{Change, Decision, Error, Ledger, View};
 use crate::model::attempt::{
     Attempt, Cause, Event, Keep, Outcome, Placed, Reason, Rule, Settled, Waiting, transition,
@@ -164,19 +164,9 @@ impl Door {
         let nonce = Nonce(self.ledger.ids().uuid());
         attempt.tries = tries;
         attempt.epoch = self.ledger.epoch().id;
-        attempt.placed = Some(Placed {
-            session,
-            room: name.clone(),
-            nonce,
-            reserved_at: now,
-            reserved_until,
-            marker: None,
-            heals: 0,
-            unclear: None,
-            horizon: None,
-            ring_time: None,
-            answer: None,
-        });
+        let placed = Placed::reserved(session, name, nonce, now, reserved_until);
+        let room = Room::planned(&attempt, &placed);
+        attempt.placed = Some(placed);
         go(
             &mut attempt,
             known,
@@ -187,22 +177,6 @@ impl Door {
         )?;
         contact.held.take(&id, now, reserved_until);
         number.held.take(&id, now, reserved_until);
-        let room = Room {
-            workspace: ws.clone(),
-            attempt: id.clone(),
-            session,
-            name,
-            nonce,
-            state: RoomState::Planned,
-            planned_at: now,
-            sid: None,
-            trunk: None,
-            cause: None,
-            horizon: None,
-            due: None,
-            setbacks: 0,
-            rest: serde_json::Map::new(),
-        };
         let mut change = Change::default();
         change.attempt(&attempt, Cause::Admitted)?;
         change.put(&contact)?;

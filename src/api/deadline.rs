@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn timeouts_are_read_as_the_wire_format_has_them() {
         for (text, expected) in [
-            ("1H", Some(Duration::from_secs(3600))),
-            ("2M", Some(Duration::from_secs(120))),
+            ("1H", Some(Duration::from_hours(1))),
+            ("2M", Some(Duration::from_mins(2))),
             ("3S", Some(Duration::from_secs(3))),
             ("250m", Some(Duration::from_millis(250))),
             ("7u", Some(Duration::from_micros(7))),
@@ -170,7 +170,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_caller_may_shorten_the_cap_and_not_lengthen_it() {
-        let cap = Duration::from_secs(60);
+        let cap = Duration::from_mins(1);
         let of = |value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("grpc-timeout", value.parse().unwrap());

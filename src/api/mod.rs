@@ -1,7 +1,7 @@
 //! gRPC in: what callers see of this service, and nothing that decides.
 //!
-//! It parses once at the edge ([`convert`]), asks the [`Core`], and says what came of it. It
-//! promises that every error carries a stable reason ([`status`]), that what was decided is
+//! It parses once at the edge, asks the [`Core`], and says what came of it. It
+//! promises that every error carries a stable [`Reason`], that what was decided is
 //! never an error, and that a wait ends before its caller's deadline with the present state.
 //! It never touches the store and never dials.
 

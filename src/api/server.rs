@@ -82,6 +82,7 @@ pub async fn serve(
     // Two steps: with the drain whoever waits is answered, with the shutdown the
     // connections close. The second always brings the first.
     let leave = async {
+        let mut health = health;
         tokio::pin!(shutdown);
         tokio::select! {
             biased;
@@ -92,6 +93,9 @@ pub async fn serve(
             }
         }
         take_leave(&health, &close).await;
+        // Ends those who watch it, or each of them would hold its connection.
+        health.clear_service_status("").await;
+        health.clear_service_status(SERVICE_NAME).await;
         stop.send_replace(true);
         // A connection that sent nothing, or a peer that does not react, holds a graceful
         // end for ever (hyper issue 4170), so our own clock bounds it.

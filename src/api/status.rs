@@ -14,6 +14,12 @@ use super::core::{PlaceError, ReadError};
 pub const DOMAIN: &str = "ringonce";
 
 /// Why a call failed: stable names, never reused.
+///
+#[doc = include_str!("../docs/errors.md")]
+#[expect(
+    clippy::doc_markdown,
+    reason = "the headings of the page are the reasons as they are sent"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// Fields are wrong.

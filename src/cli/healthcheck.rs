@@ -23,7 +23,12 @@ pub struct Args {
     )]
     server: String,
     /// One of its services, as ringonce.v1.PlacementService; the whole if empty.
-    #[arg(long, default_value = "", value_name = "NAME")]
+    #[arg(
+        long,
+        default_value = "",
+        hide_default_value = true,
+        value_name = "NAME"
+    )]
     service: String,
     /// The longest wait for an answer.
     #[arg(long, default_value = "3s", value_name = "DURATION", value_parser = humantime::parse_duration)]

@@ -159,7 +159,11 @@ impl World {
         let (ticket, answer) = {
             let now = self.now();
             let mut platform = self.platform();
-            match platform.handle(now, request) {
+            let reply = platform.handle(now, request);
+            // Also what is answered at once may have put something on the platform's agenda:
+            // a room that is made ends by itself, a dispatched agent joins.
+            self.news.notify_one();
+            match reply {
                 Reply::Now(response) => return Some(response),
                 Reply::Later(ticket) => {
                     let (tell, answer) = oneshot::channel();
@@ -169,7 +173,6 @@ impl World {
                 }
             }
         };
-        self.news.notify_one();
         let _gone = scopeguard::guard((), |()| {
             let waits = self
                 .waiting

@@ -58,10 +58,6 @@ impl Ledger {
     /// # Errors
     ///
     /// If the store belongs to another deployment, its keys are others, or it fails.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the composition root gives each once"
-    )]
     pub async fn open(
         store: Arc<dyn Store>,
         keys: Keys,

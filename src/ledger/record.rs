@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::store::{Due, Entry, Key, Kind, Queue};
-use crate::model::attempt::{Attempt, Hold, Reason, Rule, State};
+use crate::model::attempt::{Attempt, Hold, Placed, Reason, Rule, State};
 use crate::model::id::{AttemptId, ContactId, Nonce, RoomName, SessionId, Workspace};
 use crate::model::time::Time;
 
@@ -415,6 +415,28 @@ impl RoomCause {
 }
 
 impl Room {
+    /// The room of a try that was just reserved: recorded before it is made, so that whoever
+    /// finds the record can undo it.
+    #[must_use]
+    pub fn planned(attempt: &Attempt, placed: &Placed) -> Self {
+        Self {
+            workspace: attempt.workspace.clone(),
+            attempt: attempt.id.clone(),
+            session: placed.session,
+            name: placed.room.clone(),
+            nonce: placed.nonce,
+            state: RoomState::Planned,
+            planned_at: placed.reserved_at,
+            sid: None,
+            trunk: None,
+            cause: None,
+            horizon: None,
+            due: None,
+            setbacks: 0,
+            rest: serde_json::Map::new(),
+        }
+    }
+
     /// Marks it for deletion at `due`.
     pub fn close(&mut self, cause: RoomCause, due: Time) {
         match self.state {

@@ -288,21 +288,28 @@ pub fn of_sip(code: u16, phrase: &str) -> Disposition {
         {
             D::Blocked
         }
-        603 => D::Declined,
         607 | 608 => D::Blocked,
         404 | 410 | 484 | 604 => D::WrongNumber,
         480 if says(&["cps", "rate limit", "no channel", "capacity"]) => D::CarrierCapacity,
         480 => D::Unavailable,
         408 | 504 => D::NoAnswer,
-        301 | 302 | 305 | 380 | 485 => D::Redirected,
         401 | 407 => D::TrunkAuth,
         415 | 488 | 606 => D::MediaMismatch,
         487 => D::StoppedOnPlatform,
-        503 if says(&["cps", "rate", "limit", "capacity", "concurren", "too many"]) => {
+        503 if says(&[
+            "cps",
+            "rate limit",
+            "limit exceeded",
+            "capacity",
+            "concurren",
+            "too many",
+        ]) =>
+        {
             D::CarrierCapacity
         }
         482 | 483 | 491 | 500..=599 => D::CarrierFailure,
-        300..=399 => D::Redirected,
+        300..=399 | 485 => D::Redirected,
+        // 603 above all; 600, 604 and 606 to 608 have their own names.
         600..=699 => D::Declined,
         _ => D::CarrierRefused,
     }

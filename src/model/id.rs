@@ -115,7 +115,7 @@ impl AttemptId {
     }
 }
 
-/// One try: UUIDv5 of deployment, workspace, attempt id and try number, joined by NUL.
+/// One try: a version 5 UUID of deployment, workspace, attempt id and try number, joined by NUL.
 /// The room's name, the callee's identity and the room's metadata carry it; never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -47,7 +47,11 @@ impl Placement {
             }
             tokio::select! {
                 biased;
-                changed = news.changed() => if changed.is_err() { std::future::pending::<()>().await },
+                changed = news.changed() => {
+                    if changed.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                }
                 () = sleep_until(look_at), if !looked => {
                     looked = true;
                     self.look(attempt, of, room, seen).await;

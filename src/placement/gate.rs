@@ -101,9 +101,8 @@ pub(crate) fn who_joined(seen: &[Participant], wanted: &AgentName) -> Joined {
         }
     }
     match ours {
-        0 => Joined::Nobody,
         1 if active => Joined::Ours,
-        1 => Joined::Nobody,
+        0 | 1 => Joined::Nobody,
         _ => Joined::Other,
     }
 }

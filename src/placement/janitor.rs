@@ -61,7 +61,7 @@ pub async fn run(
         let Some(room) = room else { return };
         let (settler, rooms) = (Arc::clone(&settler), Arc::clone(&rooms));
         tasks.spawn("janitor.room", async move {
-            clean(room, &settler, &rooms).await
+            clean(room, &settler, &rooms).await;
         });
     }
 }

@@ -110,7 +110,7 @@ impl Placement {
     }
 
     /// The stages before the phone can ring.
-    async fn bring_to_dial(&self, reserved: Reserved) -> Result<Dialing, Failed> {
+    async fn bring_to_dial(&self, reserved: Reserved) -> Result<Dialing, Box<Failed>> {
         let trunked = reserved.resolve_trunk(self).await?;
         let roomed = trunked.open_room(self).await?;
         let staffed = roomed.await_agent(self).await?;
@@ -178,13 +178,13 @@ impl Placement {
     }
 
     /// A try that failed before the dial: its room goes first, then the attempt passes on.
-    async fn give_back(&self, of: &Try, failed: Failed) {
+    async fn give_back(&self, of: &Try, failed: Box<Failed>) {
         let Failed {
             failure,
             turned,
             room,
             cause,
-        } = failed;
+        } = *failed;
         tracing::info!(
             event = "try.failed",
             attempt = %of.attempt,
@@ -286,7 +286,11 @@ impl Placement {
             tokio::select! {
                 biased;
                 () = drain.wait() => {}
-                changed = news.changed() => if changed.is_err() { std::future::pending::<()>().await },
+                changed = news.changed() => {
+                    if changed.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                }
             }
         }
     }
@@ -312,7 +316,7 @@ impl Start for Arc<Placement> {
     fn start(&self, claim: Claim) {
         let placement = Arc::clone(self);
         self.tasks
-            .spawn(TASK, async move { placement.run(claim).await });
+            .spawn(TASK, async move { Box::pin(placement.run(claim)).await });
     }
 }
 

@@ -104,13 +104,28 @@ impl Rooms {
         }
     }
 
+    /// Whether a room of this name may be deleted: ours by its nonce, or without metadata, as
+    /// a late join makes it.
+    #[must_use]
+    pub fn may_delete(&self, room: &Room, metadata: &str) -> bool {
+        metadata.is_empty() || self.is_ours(room, metadata)
+    }
+
     /// Logs that a room is gone, and records it: it is looked at once more after its
-    /// horizon, since a late join makes a deleted room anew.
+    /// horizon, since a late join makes a deleted room anew. A room that is recorded as gone
+    /// is not logged again: a cancel lets placement and reconciler delete the same room, and
+    /// an uncertain call's room may have finished before it settles. The log comes before the
+    /// record, since whoever crashes in between shall rather tell it twice than never.
     ///
     /// # Errors
     ///
     /// If the store fails; the record then stays as it is, and the reconciler comes back to it.
     pub async fn gone(&self, room: &Room, cause: RoomCause) -> Result<(), Error> {
+        let known = self.ledger.room(&room.workspace, room.session).await?;
+        match known.map(|record| record.state) {
+            Some(RoomState::Gone | RoomState::Tombstone) => return Ok(()),
+            Some(RoomState::Planned | RoomState::Created | RoomState::Closing) | None => {}
+        }
         log::deleted(self.ledger.deployment(), room, cause, self.ledger.now());
         let key = room_key(&room.workspace, room.session);
         self.ledger

@@ -226,18 +226,17 @@ impl<'a> Settling<'a> {
         if failure.counts() {
             self.attempt.failed = self.attempt.failed.saturating_add(1);
         }
-        let pause = match turned {
+        let pause = if turned.is_some() {
             // A rule's time is its own; the platform did not fail.
-            Some(_) => Duration::ZERO,
-            None => {
-                self.attempt.setbacks = self.attempt.setbacks.saturating_add(1);
-                backoff(
-                    self.attempt.setbacks,
-                    limits.backoff_first,
-                    limits.backoff_max,
-                    limits.backoff_jitter * self.jitter,
-                )
-            }
+            Duration::ZERO
+        } else {
+            self.attempt.setbacks = self.attempt.setbacks.saturating_add(1);
+            backoff(
+                self.attempt.setbacks,
+                limits.backoff_first,
+                limits.backoff_max,
+                limits.backoff_jitter * self.jitter,
+            )
         };
         let not_before = self.now.plus(pause);
         if self.attempt.failed >= limits.tries || not_before > self.attempt.spec.expire_time {

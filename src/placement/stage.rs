@@ -16,12 +16,13 @@ use super::settle::Try;
 use super::{Placement, gate};
 use crate::admission::Claim;
 use crate::admission::rules::Answer;
-use crate::ledger::record::{Room, RoomCause, RoomState};
+use crate::ledger::record::{Room, RoomCause};
 use crate::model::attempt::{Attempt, Placed, Reason, Rule};
+use crate::model::phone::E164;
 use crate::model::verdict::TryFailure;
 use crate::model::window::{Marker, Spans};
 use crate::provider::{
-    self, Call, Created, Dial, DialReply, Metadata, NewRoom, RoutingMetadata, TrunkId,
+    self, Call, Created, Dial, DialReply, Metadata, NewRoom, RoutingMetadata, TrunkError, TrunkId,
 };
 use crate::telemetry::rooms as log;
 
@@ -85,7 +86,7 @@ impl Reserved {
     }
 
     /// The trunk's name is resolved to the platform's id of it.
-    pub(super) async fn resolve_trunk(self, on: &Placement) -> Result<Trunked, Failed> {
+    pub(super) async fn resolve_trunk(self, on: &Placement) -> Result<Trunked, Box<Failed>> {
         log::created(on.ledger.deployment(), &self.record(), false);
         if on.draining() {
             return Err(self.never_made(TryFailure::Abandoned));
@@ -101,35 +102,19 @@ impl Reserved {
         }
     }
 
-    fn never_made(&self, failure: TryFailure) -> Failed {
+    fn never_made(&self, failure: TryFailure) -> Box<Failed> {
         let room = Some(self.open());
-        Failed {
+        Box::new(Failed {
             failure,
             turned: None,
             room,
             cause: RoomCause::NeverCreated,
-        }
+        })
     }
 
     /// The room as the claim recorded it.
     fn record(&self) -> Room {
-        let attempt = &self.claim.attempt;
-        Room {
-            workspace: attempt.workspace.clone(),
-            attempt: attempt.id.clone(),
-            session: self.placed.session,
-            name: self.placed.room.clone(),
-            nonce: self.placed.nonce,
-            state: RoomState::Planned,
-            planned_at: self.placed.reserved_at,
-            sid: None,
-            trunk: None,
-            cause: None,
-            horizon: None,
-            due: None,
-            setbacks: 0,
-            rest: serde_json::Map::new(),
-        }
+        Room::planned(&self.claim.attempt, &self.placed)
     }
 
     fn open(&self) -> OpenRoom {
@@ -144,16 +129,16 @@ impl Reserved {
 
 impl Trunked {
     /// Makes the room, with the routing metadata; timeouts that outlive agent and ring.
-    pub(super) async fn open_room(self, on: &Placement) -> Result<Roomed, Failed> {
+    pub(super) async fn open_room(self, on: &Placement) -> Result<Roomed, Box<Failed>> {
         let mut guard = RoomGuard::arm(self.base.open(), on.janitor.clone());
         let made = on.rooms.client().create_room(&self.new_room(on)).await;
         let fail = |guard: RoomGuard, failure, cause| {
-            Err(Failed {
+            Err(Box::new(Failed {
                 failure,
                 turned: None,
                 room: Some(guard.disarm()),
                 cause,
-            })
+            }))
         };
         let Created { room, date } = match made {
             Call::Done(created) => created,
@@ -176,12 +161,12 @@ impl Trunked {
                     holder: None,
                     until: None,
                 };
-                return Err(Failed {
+                return Err(Box::new(Failed {
                     failure: TryFailure::RoomFailed,
                     turned: Some(Answer::Never(reason)),
                     room: Some(guard.disarm()),
                     cause: RoomCause::NeverCreated,
-                });
+                }));
             }
             Whose::Foreign => {
                 return fail(guard, TryFailure::RoomFailed, RoomCause::NeverCreated);
@@ -249,7 +234,7 @@ enum Whose {
 
 impl Roomed {
     /// Dispatches the agent and waits until it is in the room.
-    pub(super) async fn await_agent(self, on: &Placement) -> Result<Staffed, Failed> {
+    pub(super) async fn await_agent(self, on: &Placement) -> Result<Staffed, Box<Failed>> {
         let (attempt, private) = (&self.base.base.claim.attempt, &self.base.base.claim.private);
         let (wanted, room) = (&attempt.spec.agent, &self.base.base.placed.room);
         let client = on.rooms.client();
@@ -269,14 +254,14 @@ impl Roomed {
         }
     }
 
-    fn failed(self, failure: TryFailure, turned: Option<Answer>) -> Failed {
+    fn failed(self, failure: TryFailure, turned: Option<Answer>) -> Box<Failed> {
         let room = Some(self.guard.disarm());
-        Failed {
+        Box::new(Failed {
             failure,
             turned,
             room,
             cause: RoomCause::TryFailed,
-        }
+        })
     }
 }
 
@@ -284,7 +269,7 @@ impl Staffed {
     /// Mints the dial's only token, then writes the marker. The token comes first: its
     /// expiry is in the marker, so that the platform's own clock refuses a process that was
     /// paused in between.
-    pub(super) async fn mark(self, on: &Placement) -> Result<Dialing, Failed> {
+    pub(super) async fn mark(self, on: &Placement) -> Result<Dialing, Box<Failed>> {
         let Self(roomed) = self;
         let base = &roomed.base.base;
         let (attempt, private) = (&base.claim.attempt, &base.claim.private);
@@ -345,7 +330,7 @@ impl Dialing {
         let dial = on.rooms.client().dial(Dial {
             trunk: &self.trunk,
             to: private.to.reveal(),
-            from: private.from.as_ref().map(|from| from.reveal()),
+            from: private.from.as_ref().map(E164::reveal),
             room: &self.room.name,
             session: self.of.session,
             attempt: &attempt.id,
@@ -377,7 +362,7 @@ impl Dialing {
         let found = client
             .resolve_trunk(&name)
             .await
-            .map_err(|error| error.failure())?;
+            .map_err(TrunkError::failure)?;
         if found == self.trunk {
             return Err(TryFailure::TrunkNotFound);
         }

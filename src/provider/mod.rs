@@ -28,4 +28,4 @@ pub use names::{Metadata, RoutingMetadata, VERSION as METADATA_VERSION};
 pub use participants::{CallStatus, Kind, Participant, State as ParticipantState};
 pub use rooms::{Created, Gone, NewRoom, RoomSeen};
 pub use token::Credentials;
-pub use trunks::TrunkId;
+pub use trunks::{TrunkError, TrunkId};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Reconciler;
-use super::plan::{Look, Step, after_look, before_look};
+use super::plan::{Every, Look, Step, after_look, before_look};
 use crate::admission::rules::Answer;
 use crate::ledger::record::{Room, RoomCause, attempt_key};
 use crate::ledger::{Change, Decision, Error};
@@ -23,14 +23,13 @@ impl Reconciler {
     pub(super) async fn attempts(&self, due: Vec<Attempt>) {
         let now = self.ledger.now();
         let grace = self.config.reconcile.overrun_grace;
-        let mut to_look = Vec::new();
-        let mut to_do = Vec::new();
-        for attempt in due {
-            match before_look(&attempt, now, grace) {
-                Step::LookAtRoom => to_look.push(attempt),
-                step => to_do.push((attempt, step)),
-            }
-        }
+        let planned = due.into_iter().map(|attempt| {
+            let step = before_look(&attempt, now, grace);
+            (attempt, step)
+        });
+        let (to_look, to_do): (Vec<_>, Vec<_>) =
+            planned.partition(|(_, step)| *step == Step::LookAtRoom);
+        let to_look: Vec<Attempt> = to_look.into_iter().map(|(attempt, _)| attempt).collect();
         self.concurrently(to_do, |(attempt, step)| self.carry_out(attempt, step, None))
             .await;
         if to_look.is_empty() {
@@ -59,7 +58,11 @@ impl Reconciler {
             Some(_) => self.lives(&attempt).await,
         };
         let room = self.ledger.room(&attempt.workspace, placed.session).await?;
-        let every = self.config.reconcile.uncertain_look;
+        let limits = &self.config.reconcile;
+        let every = Every {
+            living: limits.answered_look,
+            finished: limits.uncertain_look,
+        };
         let step = after_look(&attempt, room.as_ref(), look, self.ledger.now(), every);
         self.carry_out(attempt, step, room).await
     }
@@ -147,7 +150,7 @@ impl Reconciler {
 
     /// A recorded stop whose placement is gone: the room is deleted; an answered call is
     /// then over, an uncertain one stays uncertain.
-    async fn stop(&self, attempt: Attempt) -> Result<(), Error> {
+    pub(super) async fn stop(&self, attempt: Attempt) -> Result<(), Error> {
         let Some(placed) = attempt.placed.as_ref() else {
             return Ok(());
         };
@@ -156,7 +159,9 @@ impl Reconciler {
         };
         self.budget.spend(1.0).await;
         if self.rooms.delete(&room).await == Deletion::Left {
-            return Ok(());
+            // Somebody waits for this: sooner than by the lease.
+            let again = self.ledger.now().plus(self.config.janitor.backoff_max);
+            return self.put_off(&attempt, again).await;
         }
         let cause = match attempt.stop.as_ref().map(|s| s.why) {
             Some(StopWhy::AgentLost) => EndCause::AgentLost,

@@ -78,7 +78,9 @@ impl Reconciler {
 
     /// What a dead predecessor left in RESERVED: a failed try each, and the room deleted.
     /// Only where holding the store proves that it is dead; elsewhere the deadline tells. An
-    /// earlier history's DIALING is lost sight of at once.
+    /// earlier history's DIALING is lost sight of at once. A stop that was recorded while it
+    /// rang is carried out: whoever waited for that dial may be dead, and the phone must not
+    /// ring on until its window ends. A second deletion of the room harms nobody who lives.
     ///
     /// # Errors
     ///
@@ -91,6 +93,13 @@ impl Reconciler {
             }
             let epoch = self.ledger.epoch().id;
             let dead = self.ledger.predecessor_is_dead();
+            let stopped = left
+                .iter()
+                .filter(|attempt| attempt.state == State::Dialing && attempt.stop.is_some())
+                .cloned()
+                .collect::<Vec<_>>();
+            self.concurrently(stopped, |attempt| self.stop(attempt))
+                .await;
             let left = left.into_iter().filter(|attempt| {
                 attempt.epoch != epoch || (dead && attempt.state == State::Reserved)
             });

@@ -88,27 +88,40 @@ fn stops(attempt: &Attempt) -> bool {
     }
 }
 
+/// How often what is uncertain is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Every {
+    /// While its room lives.
+    pub living: Duration,
+    /// Once it is gone.
+    pub finished: Duration,
+}
+
 /// What a look at the room means. Neither silence nor a listed record is evidence.
 pub(super) fn after_look(
     attempt: &Attempt,
     room: Option<&Room>,
     look: Look,
     now: Time,
-    every: Duration,
+    every: Every,
 ) -> Step {
     match (attempt.state, look) {
         (State::Answered, Look::Gone) => Step::End(EndCause::RoomGone),
-        (State::Answered, Look::Listed | Look::Living | Look::Unknown) => Step::Wait,
         (State::Uncertain | State::NeedsReview, Look::Gone)
             if room.is_some_and(|r| r.state == RoomState::Created) =>
         {
             Step::RoomFinished
         }
-        (State::Uncertain | State::NeedsReview, Look::Unknown) => Step::Wait,
-        (State::Uncertain | State::NeedsReview, Look::Gone | Look::Listed | Look::Living) => {
-            Step::PutOff(now.plus(every))
+        // While its room lives, the room's end is news.
+        (State::Uncertain | State::NeedsReview, Look::Listed | Look::Living) => {
+            Step::PutOff(now.plus(every.living))
         }
-        (
+        (State::Uncertain | State::NeedsReview, Look::Gone) => {
+            Step::PutOff(now.plus(every.finished))
+        }
+        (State::Answered, Look::Listed | Look::Living)
+        | (State::Answered | State::Uncertain | State::NeedsReview, Look::Unknown)
+        | (
             State::Queued
             | State::Deferred
             | State::Refused

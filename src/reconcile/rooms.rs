@@ -1,7 +1,5 @@
 //! Rooms whose attempt is closed: deleted, and looked at once more after the horizon.
 
-use std::time::Duration;
-
 use super::Reconciler;
 use crate::ledger::record::{Room, RoomCause, RoomState, room_key};
 use crate::ledger::{Change, Decision, Error};
@@ -65,19 +63,20 @@ impl Reconciler {
             Call::Done(listed) => listed,
             Call::Refused(_) | Call::Unclear(_) => return self.again(&room).await,
         };
-        if listed.is_empty() {
+        // A room of this name that carries another nonce belongs to a history that this store
+        // has lost: a person may be talking in it, and it is not ours to touch.
+        let ours = listed
+            .first()
+            .is_some_and(|seen| self.rooms.may_delete(&room, &seen.metadata));
+        if !ours {
             return self.rewrite(&room, bury).await;
         }
-        if self.somebody_talks(&room).await {
-            tracing::error!(
-                event = "room.talks",
-                room = %room.name,
-                attempt = %room.attempt,
-                "a closed attempt has an answered leg: its state is contradicted"
-            );
-            let grace = self.config.agent.lost_grace.max(Duration::from_millis(1));
-            let due: Time = self.ledger.now().plus(grace);
-            return self.rewrite(&room, |record| record.due = Some(due)).await;
+        match self.who_talks(&room).await {
+            Talk::Unknown => return self.again(&room).await,
+            Talk::Heard => return self.leave_talking(&room, 0).await,
+            // The agent may be about to come back: once more, and then nobody hears the callee.
+            Talk::Unheard if room.setbacks == 0 => return self.leave_talking(&room, 1).await,
+            Talk::Unheard | Talk::Nobody => {}
         }
         match self.rooms.delete(&room).await {
             Deletion::Gone => {
@@ -88,11 +87,25 @@ impl Reconciler {
         }
     }
 
-    /// Whether somebody talks in it: an answered leg, and an agent. An answered leg that no
-    /// agent hears is deleted.
-    async fn somebody_talks(&self, room: &Room) -> bool {
+    /// A closed attempt has an answered leg: its state is contradicted, and nobody is cut off.
+    async fn leave_talking(&self, room: &Room, setbacks: u32) -> Result<(), Error> {
+        tracing::error!(
+            event = "room.talks",
+            room = %room.name,
+            attempt = %room.attempt,
+            "a closed attempt has an answered leg: its state is contradicted"
+        );
+        let due: Time = self.ledger.now().plus(self.config.agent.lost_grace);
+        self.rewrite(room, |record| {
+            record.due = Some(due);
+            record.setbacks = setbacks;
+        })
+        .await
+    }
+
+    async fn who_talks(&self, room: &Room) -> Talk {
         let Call::Done(there) = self.rooms.client().participants(&room.name).await else {
-            return false;
+            return Talk::Unknown;
         };
         let agent = there.iter().any(|p| p.kind == Kind::Agent);
         let answered = there.iter().any(|p| {
@@ -102,7 +115,11 @@ impl Reconciler {
                     Some(CallStatus::Active | CallStatus::Automation)
                 )
         });
-        agent && answered
+        match (answered, agent) {
+            (false, _) => Talk::Nobody,
+            (true, true) => Talk::Heard,
+            (true, false) => Talk::Unheard,
+        }
     }
 
     async fn rewrite(
@@ -131,6 +148,19 @@ impl Reconciler {
 
 /// After so many failures to delete a room an operator is told, once.
 const ALARM_AFTER: u32 = 10;
+
+/// Who talks in a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Talk {
+    /// No leg is answered.
+    Nobody,
+    /// An answered leg, and an agent that hears it.
+    Heard,
+    /// An answered leg that nobody hears.
+    Unheard,
+    /// The platform did not say.
+    Unknown,
+}
 
 fn bury(record: &mut Room) {
     record.state = RoomState::Tombstone;

@@ -52,6 +52,6 @@ impl Ids for RandomIds {
     }
 
     fn unit(&self) -> f64 {
-        self.with(|rng| rng.random())
+        self.with(Rng::random)
     }
 }

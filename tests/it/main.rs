@@ -1,15 +1,27 @@
 //! The whole product from outside, one binary: each module a topic.
 
+#[cfg(test)]
 mod api;
 #[cfg(test)]
 mod calls;
+#[cfg(test)]
+mod cancel;
+#[cfg(test)]
 mod config;
+#[cfg(test)]
+mod faults;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
 mod provider;
 #[cfg(test)]
+mod queue;
+#[cfg(test)]
+mod recovery;
+#[cfg(test)]
 mod sandbox;
+#[cfg(test)]
+mod smoke;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

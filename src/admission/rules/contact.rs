@@ -12,10 +12,10 @@ pub(super) fn ask(facts: &Facts<'_>) -> Answer {
 pub(super) fn held(facts: &Facts<'_>, held: &Held, rule: Rule) -> Answer {
     match held.other(&facts.attempt.id, facts.now) {
         None => Answer::Pass,
-        Some(hold) => Answer::NotNow(Reason {
+        Some(taken) => Answer::NotNow(Reason {
             rule,
-            holder: Some(hold.attempt.clone()),
-            until: Some(hold.due),
+            holder: Some(taken.attempt.clone()),
+            until: Some(taken.due),
         }),
     }
 }

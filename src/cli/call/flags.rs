@@ -25,13 +25,23 @@ pub(super) struct Place {
     #[arg(long, value_name = "E164")]
     pub(super) to: Hidden,
     /// The campaign that asks.
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub(super) campaign: String,
     /// The trunk, by name; the service's default otherwise.
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub(super) trunk: String,
     /// The agent; the service's default otherwise.
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub(super) agent: String,
     /// Handed to the agent as it is.
     #[arg(long, value_name = "TEXT")]
@@ -77,7 +87,12 @@ pub(super) struct Place {
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair::<Hidden>)]
     pub(super) sip_header: Vec<(String, Hidden)>,
     /// The contact's time zone, as Europe/Berlin.
-    #[arg(long, value_name = "ZONE", default_value = "")]
+    #[arg(
+        long,
+        value_name = "ZONE",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub(super) time_zone: String,
     /// 0 to 9; 9 goes first.
     #[arg(long, default_value_t = 0)]
@@ -118,13 +133,13 @@ pub(super) struct Filter {
     #[arg(long, value_name = "ID", env = "RINGONCE_WORKSPACE")]
     pub(super) workspace: String,
     /// Only of this contact.
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub(super) contact: String,
     /// Only of this campaign.
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub(super) campaign: String,
     /// Only of this outreach.
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub(super) outreach: String,
     /// Only in this state, as needs-review; may be repeated.
     #[arg(long, value_name = "STATE", value_parser = state)]
@@ -156,13 +171,14 @@ pub(super) struct Watch {
     #[command(flatten)]
     pub(super) filter: Filter,
     /// Only of this attempt.
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub(super) attempt: String,
     /// Go on behind this cursor; from now on otherwise.
     #[arg(
         long,
         value_name = "CURSOR",
         default_value = "",
+        hide_default_value = true,
         conflicts_with = "snapshot"
     )]
     pub(super) after: String,
@@ -184,10 +200,20 @@ pub(super) struct Cancel {
     #[arg(long)]
     pub(super) allow_missing: bool,
     /// Why.
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub(super) reason: String,
     /// Who asks.
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub(super) requested_by: String,
     #[command(flatten)]
     pub(super) connection: Connection,

@@ -24,13 +24,27 @@ pub struct Mortal {
     pub life: Life,
     /// The store that outlives it.
     pub inner: Arc<dyn Store>,
+    /// Whether the node may take it that nobody else has the store open, as the lock on a
+    /// file proves. Only a test says so of a store that several nodes can share.
+    pub alone: bool,
 }
 
 impl Mortal {
     /// `inner`, for as long as `life` lasts.
     #[must_use]
     pub fn new(life: Life, inner: Arc<dyn Store>) -> Self {
-        Self { life, inner }
+        Self {
+            life,
+            inner,
+            alone: false,
+        }
+    }
+
+    /// The same, where opening the store proves that its last user is dead.
+    #[must_use]
+    pub fn alone(mut self, alone: bool) -> Self {
+        self.alone = alone;
+        self
     }
 
     async fn pass<T>(&self, call: impl Future<Output = T> + Send) -> T {
@@ -52,7 +66,7 @@ impl Store for Mortal {
     }
 
     fn exclusive(&self) -> bool {
-        self.inner.exclusive()
+        self.alone || self.inner.exclusive()
     }
 
     async fn load(&self, p: Partition, keys: &[Key]) -> Result<BTreeMap<Key, Record>, Error> {

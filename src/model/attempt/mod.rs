@@ -1,10 +1,15 @@
 //! The attempt: one intended dialing, and the one machine that says what may become of it.
 
+mod end;
+mod history;
 mod record;
+mod spec;
 mod state;
+mod waiting;
 
-pub use record::{
-    AgentWanted, Answered, Attempt, CancelRequest, Cause, EndCause, Evidence, Follows, Gate, Hold,
-    Keep, Mode, Next, Placed, Reason, Rule, Settled, Spec, Stop, StopWhy, Transition, Waiting,
-};
+pub use end::{CancelRequest, EndCause, Mode, Settled, Stop, StopWhy};
+pub use history::{Cause, Evidence, Transition};
+pub use record::{Answered, Attempt, Hold, Next, Placed};
+pub use spec::{AgentWanted, Follows, Gate, Keep, Spec};
 pub use state::{Event, Outcome, State, transition};
+pub use waiting::{Reason, Rule, Waiting};

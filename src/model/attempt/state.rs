@@ -349,7 +349,7 @@ const fn from_needs_review(event: Event) -> Outcome {
     }
 }
 
-/// ENDED, NOT_CONNECTED, NOT_DIALED and CANCELED are final.
+/// `ENDED`, `NOT_CONNECTED`, `NOT_DIALED` and `CANCELED` are final.
 const fn from_settled(event: Event) -> Outcome {
     match event {
         Event::Wait

@@ -22,8 +22,8 @@ pub(super) fn reason(status: &Status) -> Reason {
     reason
 }
 
-fn span(seconds: i64) -> Option<pbjson_types::Duration> {
-    Some(pbjson_types::Duration { seconds, nanos: 0 })
+fn span(seconds: i64) -> pbjson_types::Duration {
+    pbjson_types::Duration { seconds, nanos: 0 }
 }
 
 #[tokio::test]
@@ -45,10 +45,8 @@ async fn a_sound_request_is_accepted_and_its_number_never_comes_back() {
     assert_eq!(again.etag, attempt.etag);
 }
 
-#[tokio::test]
-async fn everything_that_is_wrong_is_said_at_once() {
-    let server = Server::start(|_| {}).await;
-    let mut client = server.client().await;
+/// A request with something wrong in every field.
+fn wrong() -> proto::PlaceCallRequest {
     let mut wrong = sound("a 1");
     wrong.workspace = String::new();
     wrong.contact_id = "c".repeat(129);
@@ -73,16 +71,23 @@ async fn everything_that_is_wrong_is_said_at_once() {
         name: "a/b".into(),
         metadata: "m".repeat(60_001),
         gate: 9,
-        join_timeout: span(121),
+        join_timeout: Some(span(121)),
     });
-    wrong.ringing_timeout = span(600);
-    wrong.max_call_duration = span(86_401);
+    wrong.ringing_timeout = Some(span(600));
+    wrong.max_call_duration = Some(span(86_401));
     wrong.dial_digits = "12E".into();
     wrong.sip_headers = [("X-A".to_owned(), "b\r\nVia: c".to_owned())].into();
     wrong.contact_time_zone = "+01:00".into();
     wrong.priority = 10;
     wrong.labels = [(String::new(), String::new())].into();
-    let status = client.place_call(wrong).await.unwrap_err();
+    wrong
+}
+
+#[tokio::test]
+async fn everything_that_is_wrong_is_said_at_once() {
+    let server = Server::start(|_| {}).await;
+    let mut client = server.client().await;
+    let status = client.place_call(wrong()).await.unwrap_err();
     assert_eq!(reason(&status), Reason::InvalidFields);
     let violations = status.get_details_bad_request().unwrap().field_violations;
     let mut fields: Vec<&str> = violations.iter().map(|v| v.field.as_str()).collect();
@@ -134,15 +139,17 @@ async fn times_and_spans_keep_to_their_bounds() {
     let cases: [(&str, Change); 7] = [
         ("intend_time", |r| r.intend_time = None),
         ("intend_time", |r| {
-            r.intend_time.as_mut().unwrap().seconds = -1
+            r.intend_time.as_mut().unwrap().seconds = -1;
         }),
         ("intend_time", |r| {
-            r.intend_time.as_mut().unwrap().seconds += 60
+            r.intend_time.as_mut().unwrap().seconds += 60;
         }),
         ("expire_time", |r| r.expire_time = r.intend_time),
-        ("ringing_timeout", |r| r.ringing_timeout = span(0)),
-        ("ringing_timeout", |r| r.ringing_timeout = span(-5)),
-        ("max_call_duration", |r| r.max_call_duration = span(55)),
+        ("ringing_timeout", |r| r.ringing_timeout = Some(span(0))),
+        ("ringing_timeout", |r| r.ringing_timeout = Some(span(-5))),
+        ("max_call_duration", |r| {
+            r.max_call_duration = Some(span(55));
+        }),
     ];
     for (field, change) in cases {
         let mut request = sound("a1");
@@ -154,8 +161,8 @@ async fn times_and_spans_keep_to_their_bounds() {
     }
     let mut at_the_edge = sound("a1");
     at_the_edge.intend_time.as_mut().unwrap().seconds += 20;
-    at_the_edge.ringing_timeout = span(80);
-    at_the_edge.max_call_duration = span(91);
+    at_the_edge.ringing_timeout = Some(span(80));
+    at_the_edge.max_call_duration = Some(span(91));
     at_the_edge.dial_digits = "ww12#".into();
     at_the_edge.contact_time_zone = "Europe/Berlin".into();
     client.place_call(at_the_edge).await.unwrap();
@@ -264,9 +271,11 @@ async fn r43_a_caller_who_goes_away_stops_nothing() {
             tokio::task::yield_now().await;
         }
     };
+    let running = tokio::time::timeout(Duration::from_secs(5), running);
     tokio::select! {
+        biased;
         _ = &mut placing => panic!("the gate is shut"),
-        () = running => {}
+        running = running => running.expect("it runs in a task of its own"),
     }
     // The stream is reset; tonic drops the handler.
     drop(placing);

@@ -10,6 +10,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tonic::Status;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 
 use super::calls::reason;
 use super::fake::{Server, sound};
@@ -115,9 +117,15 @@ async fn r44_the_end_comes_whatever_the_peers_do() {
 
 #[tokio::test]
 async fn the_end_comes_at_once_when_nobody_holds_it() {
-    let mut server = Server::start(|limits| limits.close_within = Duration::from_secs(60)).await;
+    let mut server = Server::start(|limits| limits.close_within = Duration::from_mins(1)).await;
     let client = server.client().await;
+    let mut health = HealthClient::new(server.channel().await);
+    let all = HealthCheckRequest::default();
+    let mut changes = health.watch(all).await.unwrap().into_inner();
+    changes.message().await.unwrap();
     server.stop();
+    // Its connection is driven by reading, as a client's is.
+    while let Ok(Some(_)) = changes.message().await {}
     assert!(server.ended_within(Duration::from_secs(3)).await);
     drop(client);
 }

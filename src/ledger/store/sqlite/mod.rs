@@ -2,8 +2,9 @@
 //!
 //! - One thread writes. It drains its bounded queue, applies all that it found in one
 //!   transaction (one that conflicts has written nothing, and one that fails half-way sends
-//!   the others into transactions of their own), and answers only after the `COMMIT` is on the disk (`WAL`, `synchronous=FULL`): one
-//!   `fsync` for all. A full queue answers [`Busy`](super::Failure::Busy) at once.
+//!   the others into transactions of their own), and answers only after the `COMMIT` is on
+//!   the disk (`WAL`, `synchronous=FULL`): one `fsync` for all. A full queue answers
+//!   [`Busy`](super::Failure::Busy) at once.
 //! - A few threads read, each on a connection of its own, so that no read waits for a disk.
 //! - One thread moves the write-ahead log into the file, passively.
 //! - A lock file beside the database proves that no other process serves from it. Not the

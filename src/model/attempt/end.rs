@@ -1,0 +1,111 @@
+//! How an attempt is stopped, and how it ended.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::disposition::{Disposition, Fault, Permission, Rang};
+use crate::model::time::Time;
+use crate::model::verdict::{After, SipStatus};
+
+/// A request to cancel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelRequest {
+    /// How far it goes.
+    pub mode: Mode,
+    /// Who asked.
+    pub by: String,
+    /// Why.
+    pub why: String,
+    /// When.
+    pub at: Time,
+}
+
+/// How far a cancel goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Only while nothing is dialed.
+    BeforeDial,
+    /// Also while it rings.
+    StopRinging,
+    /// Also while somebody talks.
+    HangUp,
+}
+
+/// A recorded stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// Why.
+    pub why: StopWhy,
+    /// Since when.
+    pub at: Time,
+}
+
+/// Why a call is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopWhy {
+    /// Canceled by request.
+    Cancel,
+    /// Its agent went away.
+    AgentLost,
+    /// It lasted as long as it may.
+    Maximum,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    /// What it is called.
+    pub disposition: Disposition,
+    /// Whose fault it was.
+    pub fault: Fault,
+    /// Whether a follow-up attempt would be accepted.
+    pub permission: Permission,
+    /// Whether it rang.
+    pub rang: Rang,
+    /// The carrier's status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sip: Option<SipStatus>,
+    /// How surely the call is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<After>,
+    /// Whether a SIP call had been started.
+    pub call_started: bool,
+    /// What ended an answered call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_cause: Option<EndCause>,
+    /// When it ended.
+    pub at: Time,
+}
+
+/// What ended an answered call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndCause {
+    /// The room was seen to be gone: one side hung up.
+    RoomGone,
+    /// Canceled by request.
+    Canceled,
+    /// It lasted as long as it may.
+    Maximum,
+    /// Its agent went away.
+    AgentLost,
+}
+
+impl Settled {
+    /// Of an ending called `disposition`.
+    #[must_use]
+    pub const fn new(disposition: Disposition, rang: Rang, call_started: bool, at: Time) -> Self {
+        Self {
+            disposition,
+            fault: disposition.fault(rang),
+            permission: disposition.permission(),
+            rang,
+            sip: None,
+            after: None,
+            call_started,
+            end_cause: None,
+            at,
+        }
+    }
+}

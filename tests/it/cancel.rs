@@ -1,0 +1,223 @@
+//! A cancel in every state and mode: from its commit on nothing of the attempt begins.
+
+use std::time::Duration;
+
+use ringonce::admission::cancel::{CancelCommand, CancelResult};
+use ringonce::model::attempt::{Attempt, EndCause, Keep, Mode, State};
+use ringonce::model::disposition::Disposition;
+use tokio::time::sleep;
+
+use super::world::{Alive, Lab, workspace};
+
+const ANSWERS: &str = "+12025550100";
+const BUSY: &str = "+12025550186";
+const RINGS: &str = "+12025550108";
+
+const MODES: [Mode; 3] = [Mode::BeforeDial, Mode::StopRinging, Mode::HangUp];
+
+async fn cancel(alive: &Alive, id: &str, mode: Mode) -> Option<(CancelResult, Attempt)> {
+    let command = CancelCommand {
+        workspace: workspace(),
+        attempt: id.parse().unwrap(),
+        mode,
+        allow_missing: id == "unknown",
+        reason: "test".to_owned(),
+        requested_by: "test".to_owned(),
+    };
+    let done = alive.node.admission().cancel(&command).await.unwrap();
+    done.map(|(result, attempt, _)| (result, attempt))
+}
+
+async fn now(alive: &Alive, id: &str, mode: Mode) -> CancelResult {
+    cancel(alive, id, mode).await.unwrap().0
+}
+
+/// What of SIP became of the call of attempt `a`.
+fn status(lab: &Lab) -> Option<String> {
+    lab.seen().sip_calls.first().map(|call| call.status.clone())
+}
+
+async fn is_clean(lab: &Lab, alive: &Alive) {
+    lab.until_no_rooms(Duration::from_secs(400)).await;
+    sleep(Duration::from_secs(400)).await;
+    lab.assert_promises();
+    lab.assert_true(&alive.attempt("a").await);
+    assert!(lab.seen().rooms.is_empty());
+    lab.rooms.assert_paired();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_before_the_request_stops_it() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    assert!(cancel(&alive, "a", Mode::BeforeDial).await.is_none());
+    let first = now(&alive, "unknown", Mode::BeforeDial).await;
+    assert_eq!(first, CancelResult::Prevented);
+    let placed = alive.place(lab.call("unknown", BUSY)).await;
+    assert_eq!((placed.state, placed.tombstone), (State::Canceled, true));
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(lab.dials(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_is_prevented() {
+    for mode in MODES {
+        for keep in [Keep::UntilExpiry, Keep::Return] {
+            let lab = Lab::new(1);
+            let alive = lab.node().await;
+            alive.place(lab.call("a", BUSY)).await;
+            let mut waits = lab.call("b", "+12025550189");
+            waits.spec.contact = "a".parse().unwrap();
+            waits.spec.keep = keep;
+            alive.place(waits.clone()).await;
+            assert_eq!(now(&alive, "b", mode).await, CancelResult::Prevented);
+            let again = alive.place(waits).await;
+            assert_eq!(again.state, State::Canceled);
+            alive.until_settled("a").await;
+            sleep(Duration::from_secs(60)).await;
+            assert_eq!(alive.attempt("b").await.state, State::Canceled);
+            assert_eq!(lab.sip_calls_of("b"), 0);
+            // The hold is a's alone: nothing was freed or taken by the canceled one.
+            is_clean(&lab, &alive).await;
+        }
+    }
+}
+
+/// The agent joins after 400 ms and is seen at 600 ms; the marker follows, then the dial,
+/// and the bridge is in the room 30 ms later.
+#[tokio::test(start_paused = true)]
+async fn a_cancel_at_each_moment_of_a_placement_races_the_marker() {
+    let mut prevented = 0;
+    let mut stopped = 0;
+    for mode in MODES {
+        for millis in (0..20).chain(590..660) {
+            let lab = Lab::new(1);
+            let alive = lab.node().await;
+            alive.place(lab.call("a", RINGS)).await;
+            sleep(Duration::from_millis(millis)).await;
+            let result = now(&alive, "a", mode).await;
+            let attempt = alive.until_settled("a").await;
+            match (result, mode) {
+                (CancelResult::Prevented, _) => {
+                    prevented += 1;
+                    assert_eq!(attempt.state, State::Canceled);
+                    assert_eq!(lab.sip_calls(), 0);
+                    sleep(Duration::from_secs(200)).await;
+                    assert_eq!((lab.dials(), lab.sip_calls()), (0, 0));
+                }
+                (CancelResult::TooLate, Mode::BeforeDial) => {
+                    assert_eq!(attempt.state, State::NotConnected);
+                }
+                (CancelResult::Pending, Mode::StopRinging | Mode::HangUp) => {
+                    stopped += 1;
+                    let rang = attempt.settled.as_ref().is_some_and(|s| s.call_started);
+                    let told = CancelResult::of(&attempt);
+                    assert!(
+                        told == CancelResult::Stopped || told == CancelResult::Pending,
+                        "{millis} ms: {attempt:?}"
+                    );
+                    assert!(rang || attempt.state == State::Uncertain, "{attempt:?}");
+                    assert_ne!(status(&lab).as_deref(), Some("ringing"), "{millis} ms");
+                }
+                (CancelResult::TooLate | CancelResult::Stopped | CancelResult::HungUp, _)
+                | (CancelResult::Pending, Mode::BeforeDial) => {
+                    panic!("{mode:?} after {millis} ms is {result:?}")
+                }
+            }
+            is_clean(&lab, &alive).await;
+        }
+    }
+    assert!(prevented > 0 && stopped > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ringing_phone_is_stopped_and_held_ten_seconds() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    alive.place(lab.call("a", RINGS)).await;
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(status(&lab).as_deref(), Some("ringing"));
+    let too_late = now(&alive, "a", Mode::BeforeDial).await;
+    assert_eq!(too_late, CancelResult::TooLate);
+    let mut next = lab.call("b", BUSY);
+    next.spec.contact = "a".parse().unwrap();
+    alive.place(next).await;
+    let begun = lab.now();
+    assert_eq!(
+        now(&alive, "a", Mode::StopRinging).await,
+        CancelResult::Pending
+    );
+    let attempt = alive.until_settled("a").await;
+    assert!(lab.now().since(begun) < Duration::from_secs(2));
+    assert_eq!(attempt.state, State::Canceled);
+    let settled = attempt.settled.clone().unwrap();
+    assert_eq!(settled.disposition, Disposition::Canceled);
+    assert!(settled.call_started);
+    assert_eq!(CancelResult::of(&attempt), CancelResult::Stopped);
+    assert_eq!(status(&lab).as_deref(), Some("not_connected"));
+    let next = alive.until("b", |b| b.placed.is_some()).await;
+    let held = next.placed.unwrap().reserved_at.since(settled.at);
+    let bounds = Duration::from_secs(10)..Duration::from_secs(13);
+    assert!(bounds.contains(&held), "{held:?}");
+    alive.until_settled("b").await;
+    is_clean(&lab, &alive).await;
+    assert_eq!(now(&alive, "a", Mode::HangUp).await, CancelResult::TooLate);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answered_call_is_hung_up_only_by_the_mode_that_says_so() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    alive.place(lab.call("a", ANSWERS)).await;
+    alive.until_state("a", State::Answered).await;
+    sleep(Duration::from_secs(2)).await;
+    for mode in [Mode::BeforeDial, Mode::StopRinging] {
+        assert_eq!(now(&alive, "a", mode).await, CancelResult::TooLate);
+    }
+    sleep(Duration::from_secs(3)).await;
+    assert_eq!(status(&lab).as_deref(), Some("active"));
+    assert_eq!(now(&alive, "a", Mode::HangUp).await, CancelResult::Pending);
+    let begun = lab.now();
+    let attempt = alive.until_state("a", State::Ended).await;
+    assert!(lab.now().since(begun) < Duration::from_secs(3));
+    let settled = attempt.settled.clone().unwrap();
+    assert_eq!(settled.end_cause, Some(EndCause::Canceled));
+    assert_eq!(CancelResult::of(&attempt), CancelResult::HungUp);
+    assert_eq!(status(&lab).as_deref(), Some("ended"));
+    is_clean(&lab, &alive).await;
+    assert_eq!(lab.rooms.causes(), ["canceled"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_over_is_too_late() {
+    for mode in MODES {
+        let lab = Lab::new(1);
+        let alive = lab.node().await;
+        alive.place(lab.call("a", BUSY)).await;
+        let before = alive.until_settled("a").await;
+        let (result, after) = cancel(&alive, "a", mode).await.unwrap();
+        assert_eq!(result, CancelResult::TooLate);
+        assert_eq!(before, after);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_is_carried_out_by_the_next_process() {
+    for alone in [false, true] {
+        let mut lab = Lab::new(1);
+        lab.alone = alone;
+        let alive = lab.node().await;
+        alive.place(lab.call("a", RINGS)).await;
+        sleep(Duration::from_secs(5)).await;
+        let result = now(&alive, "a", Mode::StopRinging).await;
+        assert_eq!(result, CancelResult::Pending);
+        alive.kill().await;
+        assert_eq!(status(&lab).as_deref(), Some("ringing"));
+        let alive = lab.node().await;
+        sleep(Duration::from_secs(2)).await;
+        assert_eq!(status(&lab).as_deref(), Some("not_connected"));
+        let attempt = alive.until_settled("a").await;
+        assert_eq!(CancelResult::of(&attempt), CancelResult::Pending);
+        is_clean(&lab, &alive).await;
+    }
+}
