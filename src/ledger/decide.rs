@@ -1,6 +1,5 @@
 //! The one shape in which state is written.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,8 +64,7 @@ impl Ledger {
         mut decide: impl FnMut(&View) -> Result<Decision<T>, Error> + Send,
     ) -> Result<Decided<T>, Error> {
         let p = self.partition(workspace);
-        let mut view = View::default();
-        self.load(p, &mut view, keys).await?;
+        let mut view = self.load(p, keys).await?;
         for _ in 0..CONFLICTS_MAX {
             match decide(&view)? {
                 Decision::Keep(answer) => {
@@ -75,7 +73,13 @@ impl Ledger {
                         version: None,
                     });
                 }
-                Decision::More(keys) => self.load(p, &mut view, keys).await?,
+                Decision::More(keys) => {
+                    // All of it is read anew, so that it is one moment's. Read in two, it may
+                    // show what never was: the session of a try whose attempt is not there
+                    // yet, since another commit made both in between.
+                    let keys = view.records.into_keys().chain(keys).collect();
+                    view = self.load(p, keys).await?;
+                }
                 Decision::Write(change, answer) => {
                     let (commit, attempts) = self.commit_of(&view, change)?;
                     match self.commit(p, &commit).await? {
@@ -107,17 +111,17 @@ impl Ledger {
         self.clock.now()
     }
 
-    async fn load(&self, p: Partition, view: &mut View, keys: Vec<Key>) -> Result<(), Error> {
-        let missing: Vec<Key> = keys.into_iter().filter(|key| !view.has(key)).collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let mut found: BTreeMap<_, _> = self.store.load(p, &missing).await?;
-        for key in missing {
+    /// The records under `keys`, as they were at one moment.
+    async fn load(&self, p: Partition, mut keys: Vec<Key>) -> Result<View, Error> {
+        keys.sort_unstable();
+        keys.dedup();
+        let mut found = self.store.load(p, &keys).await?;
+        let mut view = View::default();
+        for key in keys {
             let record = found.remove(&key);
             view.records.insert(key, record);
         }
-        Ok(())
+        Ok(view)
     }
 
     fn commit_of(

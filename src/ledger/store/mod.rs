@@ -444,7 +444,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// is in a passing state belongs to a dead one.
     fn exclusive(&self) -> bool;
 
-    /// The present records under `keys`; a key without one is absent from the answer.
+    /// The present records under `keys`, all as they were at one moment; a key without one
+    /// is absent from the answer.
     async fn load(&self, p: Partition, keys: &[Key]) -> Result<BTreeMap<Key, Record>, Error>;
 
     /// Applies `commit`, or tells which records stand in its way. See the module's promises.

@@ -18,8 +18,12 @@ pub(super) fn place(attempt: &str, contact: &str, to: &str) -> String {
 
 /// So many seconds from now, as RFC 3339.
 pub(super) fn in_seconds(seconds: i64) -> String {
-    let now = SystemClock.now().as_micros();
-    Time::from_micros(now + seconds * 1_000_000).to_string()
+    after(SystemClock.now(), seconds * 1_000_000)
+}
+
+/// So many microseconds after `time`, as RFC 3339.
+pub(super) fn after(time: Time, micros: i64) -> String {
+    Time::from_micros(time.as_micros() + micros).to_string()
 }
 
 #[tokio::test]

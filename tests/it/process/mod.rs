@@ -4,6 +4,7 @@
 mod calls;
 mod command_line;
 mod ends;
+mod input;
 mod platform;
 mod stack;
 mod start;

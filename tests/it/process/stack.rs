@@ -205,7 +205,7 @@ impl Stack {
 
     /// With flags for the sandbox and for `serve`.
     pub(super) async fn with(sandbox: &[&str], serve: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = in_memory();
         let (sandbox, platform) = start_sandbox(folder.path(), "127.0.0.1:0", sandbox).await;
         let flags: Vec<String> = serve.iter().map(|flag| (*flag).to_owned()).collect();
         let (serve, server) = start_serve(folder.path(), platform, &flags, 0).await;
@@ -336,6 +336,14 @@ impl Stack {
         let sent = self.http.post(url).body(fault.to_string()).send().await;
         assert_eq!(sent.unwrap().status(), 200);
     }
+}
+
+/// A folder in memory where the host has one: a test that waits for a phone does not wait
+/// for a busy disk too, on which each commit may take seconds.
+fn in_memory() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir());
+    made.unwrap()
 }
 
 fn store(folder: &Path) -> String {
