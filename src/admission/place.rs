@@ -166,7 +166,9 @@ impl Admission {
                     let limit = self.door.config.queue.limit;
                     Decision::Keep(Err(PlaceError::QueueFull { limit }))
                 }
-                other => carry(other, seen),
+                other @ (Decision::Write(..) | Decision::Keep(_) | Decision::More(_)) => {
+                    carry(other, seen)
+                }
             });
         };
         let fields = differing(&known, fresh);

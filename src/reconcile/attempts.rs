@@ -28,7 +28,14 @@ impl Reconciler {
         for attempt in due {
             match before_look(&attempt, now, grace) {
                 Step::LookAtRoom => to_look.push(attempt),
-                step => to_do.push((attempt, step)),
+                step @ (Step::Wait
+                | Step::Expire
+                | Step::Abandon
+                | Step::LoseSight
+                | Step::CarryOutStop
+                | Step::End(_)
+                | Step::RoomFinished
+                | Step::PutOff(_)) => to_do.push((attempt, step)),
             }
         }
         self.concurrently(to_do, |(attempt, step)| self.carry_out(attempt, step, None))
