@@ -9,8 +9,8 @@ use crate::ledger::record::{RoomCause, attempt_key, keys_of};
 use crate::ledger::store::Version;
 use crate::ledger::{Change, Decision, Error, View};
 use crate::model::attempt::{
-    AgentWanted, Attempt, CancelRequest, Cause, EndCause, Event, Gate, Keep, Mode, Settled, Spec,
-    State, Stop, StopWhy,
+    AgentWanted, Attempt, CancelRequest, Cause, EndCause, Event, Gate, Keep, Keyed, Mode, Settled,
+    Spec, State, Stop, StopWhy,
 };
 use crate::model::disposition::{Disposition, Rang};
 use crate::model::id::{AttemptId, Workspace};
@@ -252,37 +252,16 @@ fn tombstone(command: &CancelCommand, epoch: uuid::Uuid, now: Time) -> Attempt {
         priority: 0,
         labels: std::collections::BTreeMap::new(),
     };
-    let mut attempt = Attempt {
-        workspace: command.workspace.clone(),
-        id: command.attempt.clone(),
-        spec,
-        fingerprint: String::new(),
-        number_key: String::new(),
-        number_mask: String::new(),
-        sealed: None,
-        epoch,
-        state: State::Canceled,
-        since: now,
-        create_time: now,
-        tombstone: true,
-        tries: 0,
-        failed: 0,
-        setbacks: 0,
-        last_failure: None,
-        waiting: None,
-        placed: None,
-        cancel: Some(request(command, now)),
-        stop: None,
-        settled: Some(Settled::new(
-            Disposition::Canceled,
-            Rang::NoEvidence,
-            false,
-            now,
-        )),
-        look_at: None,
-        history: Vec::new(),
-        rest: serde_json::Map::new(),
-    };
+    let (ws, id) = (command.workspace.clone(), command.attempt.clone());
+    let mut attempt = Attempt::new(ws, id, spec, Keyed::default(), epoch, now);
+    attempt.tombstone = true;
+    attempt.cancel = Some(request(command, now));
+    attempt.settled = Some(Settled::new(
+        Disposition::Canceled,
+        Rang::NoEvidence,
+        false,
+        now,
+    ));
     attempt.enter(None, State::Canceled, now, Cause::Canceled, String::new());
     attempt
 }

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::ledger::record::{attempt_key, contact_key, number_key};
 use crate::ledger::store::{self, Failure, Version};
 use crate::ledger::{self, Change, Decision, Ledger, View};
-use crate::model::attempt::{Attempt, Cause, Keep, Spec, State, Waiting};
+use crate::model::attempt::{Attempt, Cause, Keep, Keyed, Spec, State, Waiting};
 use crate::model::phone::NumberRules;
 use crate::model::request::{Private, Request, fixed};
 use crate::model::time::Time;
@@ -209,32 +209,21 @@ impl Admission {
     fn fresh(&self, request: &Request, number: &str) -> Result<Attempt, ledger::Error> {
         let ledger = &self.door.ledger;
         let (ws, id) = (&request.workspace, &request.attempt);
-        Ok(Attempt {
-            workspace: ws.clone(),
-            id: id.clone(),
-            spec: request.spec.clone(),
+        let keyed = Keyed {
             fingerprint: ledger.fingerprint(&fixed(&request.spec, number)),
             number_key: number.to_owned(),
             number_mask: request.private.to.mask(),
             sealed: Some(ledger.seal(ws, id, &request.private)?),
-            epoch: ledger.epoch().id,
-            state: State::Queued,
-            since: Time::ZERO,
-            create_time: Time::ZERO,
-            tombstone: false,
-            tries: 0,
-            failed: 0,
-            setbacks: 0,
-            last_failure: None,
-            waiting: None,
-            placed: None,
-            cancel: None,
-            stop: None,
-            settled: None,
-            look_at: None,
-            history: Vec::new(),
-            rest: serde_json::Map::new(),
-        })
+        };
+        let (ws, id, spec) = (ws.clone(), id.clone(), request.spec.clone());
+        Ok(Attempt::new(
+            ws,
+            id,
+            spec,
+            keyed,
+            ledger.epoch().id,
+            Time::ZERO,
+        ))
     }
 
     /// Takes the changed mutable fields over, where the attempt waits; whether there were

@@ -179,57 +179,42 @@ fn transition(transition: &Transition) -> proto::Transition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::attempt::{AgentWanted, Cause, Gate, Keep, Reason, Rule, Settled, Waiting};
+    use crate::model::attempt::{
+        AgentWanted, Cause, Gate, Keep, Keyed, Reason, Rule, Settled, Waiting,
+    };
     use crate::model::disposition::{Disposition, Rang};
 
     const NOW: Time = Time::from_secs(1_000);
 
     fn of(state: State) -> Attempt {
-        let mut attempt = Attempt {
-            workspace: "w".parse().unwrap(),
-            id: "a1".parse().unwrap(),
-            spec: Spec {
-                contact: "c1".parse().unwrap(),
-                outreach: "o1".parse().unwrap(),
-                campaign: None,
-                follows: None,
-                intend_time: NOW,
-                expire_time: Time::from_secs(4_600),
-                keep: Keep::UntilExpiry,
-                trunk: "main".parse().unwrap(),
-                agent: AgentWanted {
-                    name: "caller".parse().unwrap(),
-                    gate: Gate::Joined,
-                    join_ms: 10_000,
-                },
-                ringing_ms: 45_000,
-                max_call_ms: 3_600_000,
-                time_zone: None,
-                priority: 3,
-                labels: std::collections::BTreeMap::new(),
+        let spec = Spec {
+            contact: "c1".parse().unwrap(),
+            outreach: "o1".parse().unwrap(),
+            campaign: None,
+            follows: None,
+            intend_time: NOW,
+            expire_time: Time::from_secs(4_600),
+            keep: Keep::UntilExpiry,
+            trunk: "main".parse().unwrap(),
+            agent: AgentWanted {
+                name: "caller".parse().unwrap(),
+                gate: Gate::Joined,
+                join_ms: 10_000,
             },
-            tombstone: false,
+            ringing_ms: 45_000,
+            max_call_ms: 3_600_000,
+            time_zone: None,
+            priority: 3,
+            labels: std::collections::BTreeMap::new(),
+        };
+        let keyed = Keyed {
             fingerprint: "f-secret".into(),
             number_key: "k-secret".into(),
             number_mask: "+1********00".into(),
             sealed: Some("s-secret".into()),
-            epoch: uuid::Uuid::nil(),
-            state,
-            since: NOW,
-            create_time: NOW,
-            tries: 0,
-            failed: 0,
-            setbacks: 0,
-            last_failure: None,
-            waiting: None,
-            placed: None,
-            cancel: None,
-            stop: None,
-            settled: None,
-            look_at: None,
-            history: Vec::new(),
-            rest: serde_json::Map::new(),
         };
+        let (ws, id) = ("w".parse().unwrap(), "a1".parse().unwrap());
+        let mut attempt = Attempt::new(ws, id, spec, keyed, uuid::Uuid::nil(), NOW);
         attempt.enter(None, state, NOW, Cause::Admitted, String::new());
         attempt
     }

@@ -9,7 +9,7 @@ mod waiting;
 
 pub use end::{CancelRequest, EndCause, Mode, Settled, Stop, StopWhy};
 pub use history::{Cause, Evidence, Transition};
-pub use record::{Answered, Attempt, Hold, Next, Placed};
+pub use record::{Answered, Attempt, Hold, Keyed, Next, Placed};
 pub use spec::{AgentWanted, Follows, Gate, Keep, Spec};
 pub use state::{Event, Outcome, State, transition};
 pub use waiting::{Reason, Rule, Waiting};

@@ -190,7 +190,58 @@ pub enum Next {
     Repeat(Time),
 }
 
+/// What stands in an attempt for its number and its fixed fields, made by the ledger's keys.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keyed {
+    /// The fingerprint of what the first call fixed.
+    pub fingerprint: String,
+    /// The key under which the number is looked up.
+    pub number_key: String,
+    /// The number, masked.
+    pub number_mask: String,
+    /// What is sealed.
+    pub sealed: Option<String>,
+}
+
 impl Attempt {
+    /// An attempt of which nothing has happened yet: [`Attempt::enter`] is to follow.
+    #[must_use]
+    pub fn new(
+        workspace: Workspace,
+        id: AttemptId,
+        spec: Spec,
+        keyed: Keyed,
+        epoch: Uuid,
+        at: Time,
+    ) -> Self {
+        Self {
+            workspace,
+            id,
+            spec,
+            fingerprint: keyed.fingerprint,
+            number_key: keyed.number_key,
+            number_mask: keyed.number_mask,
+            sealed: keyed.sealed,
+            epoch,
+            state: State::Queued,
+            since: at,
+            create_time: at,
+            tombstone: false,
+            tries: 0,
+            failed: 0,
+            setbacks: 0,
+            last_failure: None,
+            waiting: None,
+            placed: None,
+            cancel: None,
+            stop: None,
+            settled: None,
+            look_at: None,
+            history: Vec::new(),
+            rest: serde_json::Map::new(),
+        }
+    }
+
     /// Applies `event` by the table, and remembers it in the history.
     pub fn apply(
         &mut self,

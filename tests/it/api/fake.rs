@@ -11,7 +11,7 @@ use ringonce::api::{
     self, CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, Limits, PageCursor,
     Parts, PlaceError, Position, ReadError, Version, proto,
 };
-use ringonce::model::attempt::{Attempt, Cause, State, Stop, StopWhy};
+use ringonce::model::attempt::{Attempt, Cause, Keyed, State, Stop, StopWhy};
 use ringonce::model::disposition::{Disposition, Rang};
 use ringonce::model::id::{AttemptId, Workspace};
 use ringonce::model::request::Request;
@@ -269,32 +269,14 @@ impl Core for Fake {
 
 fn attempt(request: Request) -> Attempt {
     let now = SystemClock.now();
-    let mut attempt = Attempt {
-        workspace: request.workspace,
-        id: request.attempt,
-        spec: request.spec,
-        tombstone: false,
-        fingerprint: String::new(),
-        number_key: String::new(),
+    let keyed = Keyed {
         number_mask: request.private.to.mask(),
         sealed: Some("sealed".into()),
-        epoch: uuid::Uuid::nil(),
-        state: State::Reserved,
-        since: now,
-        create_time: now,
-        tries: 1,
-        failed: 0,
-        setbacks: 0,
-        last_failure: None,
-        waiting: None,
-        placed: None,
-        cancel: None,
-        stop: None,
-        settled: None,
-        look_at: None,
-        history: Vec::new(),
-        rest: serde_json::Map::new(),
+        ..Keyed::default()
     };
+    let (ws, id, spec) = (request.workspace, request.attempt, request.spec);
+    let mut attempt = Attempt::new(ws, id, spec, keyed, uuid::Uuid::nil(), now);
+    attempt.tries = 1;
     attempt.enter(None, State::Reserved, now, Cause::Admitted, String::new());
     attempt
 }

@@ -44,7 +44,7 @@ pub(crate) struct Lab {
     /// How many nodes there have been: each has chances of its own.
     nodes: Cell<u64>,
     epoch: Epoch,
-    tasks: Tasks,
+    _tasks: Tasks,
 }
 
 /// A node and the switch that ends it.
@@ -143,7 +143,7 @@ impl Lab {
             seed,
             nodes: Cell::new(0),
             epoch,
-            tasks,
+            _tasks: tasks,
         }
     }
 
@@ -319,10 +319,6 @@ impl Lab {
             );
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-    }
-
-    pub(crate) fn tasks(&self) -> &Tasks {
-        &self.tasks
     }
 }
 
