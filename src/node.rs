@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::admission::place::Start;
 use crate::admission::queue::Bell;
 use crate::admission::{Admission, Pace};
 use crate::config::Config;
@@ -13,6 +12,7 @@ use crate::ledger::open::OpenError;
 use crate::ledger::seal::Keys;
 use crate::ledger::store::Store;
 use crate::ledger::{Ledger, News, Observer};
+use crate::model::id::TrunkName;
 use crate::model::phone::NumberRules;
 use crate::placement::janitor::{self, Janitor};
 use crate::placement::rooms::Rooms;
@@ -20,7 +20,7 @@ use crate::placement::settle::Settler;
 use crate::placement::{self, Placement};
 use crate::provider::wire::Wire;
 use crate::provider::{Client, Credentials, Limits};
-use crate::reconcile::{Reconciler, trim};
+use crate::reconcile::{Reconciler, preflight, trim};
 use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
 use crate::runtime::stop::{StopSender, stop};
@@ -75,8 +75,7 @@ impl Node {
         } = ground;
         let pace = Pace::new(Arc::clone(&config));
         let bell = Arc::new(Bell::default());
-        let observers: Vec<Arc<dyn Observer>> =
-            vec![Arc::clone(&pace) as _, Arc::clone(&bell) as _];
+        let observers: Vec<Arc<dyn Observer>> = vec![pace.clone(), bell.clone()];
         let ledger = Ledger::open(
             store,
             keys,
@@ -105,12 +104,11 @@ impl Node {
             tasks.clone(),
             draining.clone(),
         );
-        let start: Arc<dyn Start> = Arc::new(placement);
         let admission = Arc::new(Admission::new(
             Arc::clone(&ledger),
             Arc::clone(&pace),
             bell,
-            start,
+            Arc::new(placement),
             Arc::clone(&config),
             numbers(&config),
         ));
@@ -136,10 +134,11 @@ impl Node {
         })
     }
 
-    /// The way to LiveKit, for looks that decide nothing.
-    #[must_use]
-    pub fn platform(&self) -> &Arc<Client> {
-        &self.client
+    /// Looks at LiveKit in the background, for these trunks, and logs what is wrong and what
+    /// to do. It delays nothing and decides nothing, so a simulation goes without it.
+    pub fn preflight(&self, trunks: Vec<TrunkName>) {
+        let looking = preflight::look(Arc::clone(&self.client), trunks, self.draining());
+        self.tasks.spawn("preflight", looking);
     }
 
     /// What decides requests.

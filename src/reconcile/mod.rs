@@ -8,6 +8,7 @@
 
 mod attempts;
 mod plan;
+pub mod preflight;
 mod rooms;
 pub mod trim;
 

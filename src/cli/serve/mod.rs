@@ -1,6 +1,5 @@
 //! `ringonce serve`: a node, its store, and the listeners around it.
 
-mod preflight;
 mod signals;
 mod stores;
 
@@ -93,9 +92,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(error @ OpenError::Ledger(_)) => return Err(error.into()),
     };
     say_ready(address, &node, &opened.location);
-    let trunks = config.trunks.keys().cloned().collect();
-    let looking = preflight::look(Arc::clone(node.platform()), trunks, node.draining());
-    tasks.spawn("preflight", looking);
+    node.preflight(config.trunks.keys().cloned().collect());
     let core = Arc::new(Backed::new(Arc::clone(&node)));
     let parts = api::Parts { core, clock, tasks };
     serve(listener, parts, &node, &config, signals).await
