@@ -75,8 +75,7 @@ impl Node {
         } = ground;
         let pace = Pace::new(Arc::clone(&config));
         let bell = Arc::new(Bell::default());
-        let observers: Vec<Arc<dyn Observer>> =
-            vec![Arc::clone(&pace) as _, Arc::clone(&bell) as _];
+        let observers: Vec<Arc<dyn Observer>> = vec![pace.clone(), bell.clone()];
         let ledger = Ledger::open(
             store,
             keys,
@@ -135,11 +134,11 @@ impl Node {
         })
     }
 
-    /// Looks once, in the background, whether LiveKit answers and has these trunks, and says
-    /// in the log what is wrong. It delays nothing and decides nothing.
-    pub fn look_for_trunks(&self, trunks: Vec<TrunkName>) {
-        let look = preflight::look(Arc::clone(&self.client), trunks, self.draining());
-        self.tasks.spawn("preflight", look);
+    /// Looks at LiveKit in the background, for these trunks, and logs what is wrong and what
+    /// to do. It delays nothing and decides nothing, so a simulation goes without it.
+    pub fn preflight(&self, trunks: Vec<TrunkName>) {
+        let looking = preflight::look(Arc::clone(&self.client), trunks, self.draining());
+        self.tasks.spawn("preflight", looking);
     }
 
     /// What decides requests.

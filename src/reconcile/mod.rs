@@ -8,7 +8,7 @@
 
 mod attempts;
 mod plan;
-pub(crate) mod preflight;
+pub mod preflight;
 mod rooms;
 pub mod trim;
 

@@ -12,7 +12,7 @@ use crate::provider::{Client, Refused};
 
 /// Looks for every configured trunk, and says in the log what is wrong and what to do. Ends
 /// early when the process drains.
-pub(crate) async fn look(
+pub async fn look(
     client: Arc<Client>,
     trunks: Vec<TrunkName>,
     mut draining: watch::Receiver<bool>,

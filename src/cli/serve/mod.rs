@@ -92,8 +92,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(error @ OpenError::Ledger(_)) => return Err(error.into()),
     };
     say_ready(address, &node, &opened.location);
-    let trunks = config.trunks.keys().cloned().collect();
-    node.look_for_trunks(trunks);
+    node.preflight(config.trunks.keys().cloned().collect());
     let core = Arc::new(Backed::new(Arc::clone(&node)));
     let parts = api::Parts { core, clock, tasks };
     serve(listener, parts, &node, &config, signals).await
