@@ -43,6 +43,6 @@ async fn each_scripted_callee_ends_as_documented() {
         assert_eq!(attempt.settled.map(|s| s.disposition), disposition, "{to}");
         assert_eq!(lab.sip_calls(), 1, "{to}");
         lab.assert_promises();
-        lab.until_no_rooms(Duration::from_secs(7_200)).await;
+        lab.until_no_rooms(Duration::from_hours(2)).await;
     }
 }

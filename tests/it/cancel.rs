@@ -56,7 +56,7 @@ async fn a_cancel_before_the_request_stops_it() {
     assert_eq!(first, CancelResult::Prevented);
     let placed = alive.place(lab.call("unknown", BUSY)).await;
     assert_eq!((placed.state, placed.tombstone), (State::Canceled, true));
-    sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_mins(1)).await;
     assert_eq!(lab.dials(), 0);
 }
 
@@ -75,7 +75,7 @@ async fn what_waits_is_prevented() {
             let again = alive.place(waits).await;
             assert_eq!(again.state, State::Canceled);
             alive.until_settled("a").await;
-            sleep(Duration::from_secs(60)).await;
+            sleep(Duration::from_mins(1)).await;
             assert_eq!(alive.attempt("b").await.state, State::Canceled);
             assert_eq!(lab.sip_calls_of("b"), 0);
             // The hold is a's alone: nothing was freed or taken by the canceled one.

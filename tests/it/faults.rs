@@ -25,7 +25,7 @@ const POLLS_MAX: u64 = 200;
 const THREE_HORIZONS: Duration = Duration::from_secs(450);
 
 /// Long enough for five tries, a horizon and all that is reconciled after it.
-const LONG: Duration = Duration::from_secs(900);
+const LONG: Duration = Duration::from_mins(15);
 
 /// What must hold in every cell, whatever was done to it.
 async fn judge(lab: &Lab, alive: &Alive, what: &str) -> Attempt {
@@ -57,7 +57,7 @@ async fn a_crash_at_each_poll_whatever_the_next_one_knows() {
                 .node_on(store, Some(Arc::clone(&strike) as _), life)
                 .await;
             first.place(lab.call("a", ANSWERS)).await;
-            let over = timeout(Duration::from_secs(60), strike.strikes()).await;
+            let over = timeout(Duration::from_mins(1), strike.strikes()).await;
             first.kill().await;
             let dialed = lab.dials();
             let alive = lab.node().await;
@@ -120,7 +120,7 @@ async fn a_pause_of_three_horizons_at_each_poll() {
         let strike = Arc::new(Strike::new(0, poll, Act::Pause));
         let alive = lab.node_with(Some(Arc::clone(&strike) as _)).await;
         alive.place(lab.call("a", ANSWERS)).await;
-        let over = timeout(Duration::from_secs(60), strike.strikes()).await;
+        let over = timeout(Duration::from_mins(1), strike.strikes()).await;
         if over.is_ok() {
             sleep(THREE_HORIZONS).await;
             lab.assert_true(&alive.attempt("a").await);
@@ -242,7 +242,8 @@ async fn each_request_under_each_fault_of_the_wire() {
 
 #[tokio::test(start_paused = true)]
 async fn each_commit_under_each_fault() {
-    let fates: [(&str, fn() -> Fate); 5] = [
+    type Named = (&'static str, fn() -> Fate);
+    let fates: [Named; 5] = [
         ("not applied", Fate::not_applied),
         ("lost", Fate::lost),
         ("late", || Fate::late(Duration::from_secs(2))),
@@ -330,7 +331,7 @@ async fn a_store_that_refuses_for_minutes_loses_no_finding() {
     ] {
         let lab = Lab::new(1);
         lab.node().await.kill().await;
-        let (from, until) = (Duration::from_millis(700), Duration::from_secs(300));
+        let (from, until) = (Duration::from_millis(700), Duration::from_mins(5));
         let begun = Instant::now();
         let script = Scripted(move |_: Call<'_>| {
             if (from..until).contains(&begun.elapsed()) {

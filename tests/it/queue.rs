@@ -69,7 +69,7 @@ async fn of_two_attempts_for_one_contact_or_number_one_rings_and_the_other_follo
         assert!(waited < Duration::from_secs(1), "it waited {waited:?}");
         assert_eq!(lab.sip_calls(), 2);
         lab.assert_promises();
-        lab.until_no_rooms(Duration::from_secs(60)).await;
+        lab.until_no_rooms(Duration::from_mins(1)).await;
         lab.rooms.assert_paired();
     }
 }
@@ -302,7 +302,7 @@ async fn failed_tries_are_repeated_with_a_growing_pause_until_none_is_left() {
     }
     assert_eq!((pauses.len(), lab.sip_calls()), (4, 0));
     lab.until_no_rooms(Duration::from_secs(10)).await;
-    sleep(Duration::from_secs(300)).await;
+    sleep(Duration::from_mins(5)).await;
     lab.rooms.assert_paired();
     assert_eq!(lab.rooms.causes().len(), 5);
 }
@@ -341,9 +341,9 @@ async fn who_waits_for_an_uncertain_holder_asks_seldom() {
     alive.place(a).await;
     alive.until_settled("a").await;
     alive.place(b).await;
-    sleep(Duration::from_secs(600)).await;
+    sleep(Duration::from_mins(10)).await;
     let before = commits.load(Ordering::SeqCst);
-    sleep(Duration::from_secs(600)).await;
+    sleep(Duration::from_mins(10)).await;
     let asked = commits.load(Ordering::SeqCst) - before;
     assert!(asked <= 30, "{asked} commits in ten minutes");
     assert_eq!(alive.attempt("b").await.state, State::Queued);
@@ -413,7 +413,7 @@ async fn lost_history_is_refused_and_decided_anew_once_it_is_adopted() {
     let lab = Lab::new(1);
     let alive = lab.node().await;
     let mut call = lab.call("a", BUSY);
-    call.spec.intend_time = lab.epoch().since.minus(Duration::from_secs(60));
+    call.spec.intend_time = lab.epoch().since.minus(Duration::from_mins(1));
     for _ in 0..2 {
         let refused = alive.place(call.clone()).await;
         assert_eq!(refused.state, State::Refused);

@@ -88,8 +88,8 @@ async fn smoke(seed: u64) {
         alive.place(call.clone()).await;
     }
     settle(&lab, &alive, &calls).await;
-    lab.until_no_rooms(Duration::from_secs(600)).await;
-    sleep(Duration::from_secs(300)).await;
+    lab.until_no_rooms(Duration::from_mins(10)).await;
+    sleep(Duration::from_mins(5)).await;
     lab.assert_promises();
     lab.rooms.assert_closed();
     assert!(lab.seen().rooms.is_empty(), "P3: a room came back");

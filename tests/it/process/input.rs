@@ -91,8 +91,8 @@ async fn malformed_requests_are_errors_that_name_the_field() {
     }
     assert_eq!(stack.call("list").lines().len(), 0, "nothing was decided");
     stack.assert_sip_calls(0).await;
-    let log = stack.serve.log();
-    assert!(!log.contains("202555"), "a number is in the log");
+    let told = stack.serve.log();
+    assert!(!told.contains("202555"), "a number is in the log");
 }
 
 #[tokio::test]

@@ -29,10 +29,10 @@ pub(super) async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
             }
         }
     };
-    match tokio::time::timeout(PATIENCE, looking).await {
-        Ok(found) => found,
-        Err(_) => panic!("{what} did not come about"),
-    }
+    let Ok(found) = tokio::time::timeout(PATIENCE, looking).await else {
+        panic!("{what} did not come about");
+    };
+    found
 }
 
 /// The program, with nothing of this process's environment.

@@ -91,7 +91,7 @@ impl Alive {
                 news.changed().await.unwrap();
             }
         };
-        let Ok(attempt) = tokio::time::timeout(Duration::from_secs(7_200), wait).await else {
+        let Ok(attempt) = tokio::time::timeout(Duration::from_hours(2), wait).await else {
             panic!("it stays {:?}", self.attempt(id.as_str()).await);
         };
         attempt
@@ -125,7 +125,7 @@ impl Lab {
         let tasks = Tasks::default();
         tasks.spawn("world", Arc::clone(&world).run());
         let clock = world.clock();
-        let since = clock.now().minus(Duration::from_secs(3_600));
+        let since = clock.now().minus(Duration::from_hours(1));
         let epoch = Epoch {
             id: Uuid::from_u128(7),
             since,
@@ -205,7 +205,7 @@ impl Lab {
                 campaign: None,
                 follows: None,
                 intend_time: now,
-                expire_time: now.plus(Duration::from_secs(3_600)),
+                expire_time: now.plus(Duration::from_hours(1)),
                 keep: Keep::UntilExpiry,
                 trunk: "main".parse().unwrap(),
                 agent: AgentWanted {
@@ -253,17 +253,17 @@ impl Lab {
         let rang = self.sip_calls_of(attempt.id.as_str());
         let started = attempt.settled.as_ref().map(|s| s.call_started);
         let is_true = match attempt.state {
-            State::Queued
-            | State::Deferred
-            | State::Refused
-            | State::Reserved
-            | State::NotDialed => rang == 0,
             State::Answered | State::Ended | State::NotConnected => rang == 1,
             State::Dialing | State::Uncertain | State::NeedsReview => rang <= 1,
             // A stop that meets the bridge on its way into the room is answered as one that
             // meets a ringing phone: a call may then be told that was not started.
             State::Canceled if started == Some(true) => rang <= 1,
-            State::Canceled => rang == 0,
+            State::Queued
+            | State::Deferred
+            | State::Refused
+            | State::Reserved
+            | State::NotDialed
+            | State::Canceled => rang == 0,
         };
         assert!(is_true, "{rang} SIP calls and {attempt:?}");
     }
