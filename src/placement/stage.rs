@@ -132,10 +132,6 @@ impl Trunked {
     pub(super) async fn open_room(self, on: &Placement) -> Result<Roomed, Box<Failed>> {
         let mut guard = RoomGuard::arm(self.base.open(), on.janitor.clone());
         let made = on.rooms.client().create_room(&self.new_room(on)).await;
-        #[expect(
-            clippy::result_large_err,
-            reason = "a failed try is rare, and its error is moved once"
-        )]
         let fail = |guard: RoomGuard, failure, cause| {
             Err(Box::new(Failed {
                 failure,

@@ -56,8 +56,8 @@ fn widths(files: &[File]) -> Vec<String> {
         let text = line.trim_start_matches(['/', '!', ' ']);
         let unbreakable = line.contains('"')
             || text.starts_with('|')
-            || (file.path.ends_with(".md") && text.starts_with("**"))
-            || file.path.ends_with(".lock")
+            || (file.ends_in("md") && text.starts_with("**"))
+            || file.ends_in("lock")
             || file.path.starts_with("LICENSE")
             || file.path.starts_with("tests/fixtures/");
         !unbreakable && line.chars().count() > WIDTH_MAX
