@@ -64,30 +64,27 @@ impl Node {
     ///
     /// If the ledger does not open.
     pub async fn start(config: Arc<Config>, ground: Ground) -> Result<Self, OpenError> {
-        let Ground {
-            store,
-            keys,
-            wire,
-            credentials,
-            clock,
-            ids,
-            tasks,
-        } = ground;
+        let Ground { clock, tasks, .. } = ground;
         let pace = Pace::new(Arc::clone(&config));
         let bell = Arc::new(Bell::default());
         let observers: Vec<Arc<dyn Observer>> = vec![pace.clone(), bell.clone()];
         let ledger = Ledger::open(
-            store,
-            keys,
+            ground.store,
+            ground.keys,
             config.deployment.name.clone(),
             Arc::clone(&clock),
-            ids,
+            ground.ids,
             News::new(observers.clone()),
             config.store.retry_for,
         )
         .await?;
         let ledger = Arc::new(ledger);
-        let client = Arc::new(Client::new(wire, credentials, clock, limits(&config)));
+        let client = Arc::new(Client::new(
+            ground.wire,
+            ground.credentials,
+            clock,
+            limits(&config),
+        ));
         let rooms = Arc::new(Rooms::new(Arc::clone(&client), Arc::clone(&ledger)));
         let settler = Arc::new(Settler::new(Arc::clone(&ledger), Arc::clone(&config)));
         let (drain, draining) = stop();

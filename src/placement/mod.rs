@@ -1,6 +1,6 @@
 //! A try, from its reservation to its settled end, in a supervised task.
 //!
-//! [`Placement::run`] is the whole story. Before the marker every way out deletes the room;
+//! `Placement::run` is the whole story. Before the marker every way out deletes the room;
 //! after it a room is deleted only once the commit that closes its attempt is durable, or by
 //! a recorded stop. What is uncertain leaves the room to the reconciler, alive.
 

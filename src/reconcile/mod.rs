@@ -4,7 +4,7 @@
 //! only saves work; the versioned commit that follows is the truth. What is still as it
 //! was is not written: the lease alone puts the next look off.
 //!
-//! [`plan`] is pure and says what a look means; [`attempts`] and [`rooms`] carry it out.
+//! `plan` is pure and says what a look means; `attempts` and `rooms` carry it out.
 
 mod attempts;
 mod plan;

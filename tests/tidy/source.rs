@@ -20,9 +20,13 @@ impl File {
     }
 
     pub(crate) fn is_rust(&self) -> bool {
+        self.ends_in("rs")
+    }
+
+    pub(crate) fn ends_in(&self, extension: &str) -> bool {
         self.path
             .rsplit_once('.')
-            .is_some_and(|(_, ext)| ext == "rs")
+            .is_some_and(|(_, ext)| ext == extension)
     }
 
     /// `ledger` of `src/ledger/store/mod.rs`, `node` of `src/node.rs`; none outside `src/`

@@ -48,12 +48,6 @@ fn lengths(files: &[File]) -> Vec<String> {
         .collect()
 }
 
-fn has_extension(file: &File, extension: &str) -> bool {
-    std::path::Path::new(&file.path)
-        .extension()
-        .is_some_and(|found| found == extension)
-}
-
 /// rustfmt leaves comments and texts alone, and knows no other kind of file.
 fn widths(files: &[File]) -> Vec<String> {
     lines(files, |file, line| {
@@ -62,8 +56,8 @@ fn widths(files: &[File]) -> Vec<String> {
         let text = line.trim_start_matches(['/', '!', ' ']);
         let unbreakable = line.contains('"')
             || text.starts_with('|')
-            || (has_extension(file, "md") && text.starts_with("**"))
-            || has_extension(file, "lock")
+            || (file.ends_in("md") && text.starts_with("**"))
+            || file.ends_in("lock")
             || file.path.starts_with("LICENSE")
             || file.path.starts_with("tests/fixtures/");
         !unbreakable && line.chars().count() > WIDTH_MAX
