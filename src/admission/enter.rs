@@ -12,7 +12,7 @@ use crate::model::attempt::{
 };
 use crate::model::disposition::{Disposition, Rang};
 use crate::model::id::{Nonce, SessionId};
-use crate::model::phone::NumberRules;
+use crate::model::phone::{NumberClass, NumberRules};
 use crate::model::request::Private;
 use crate::model::time::Time;
 
@@ -322,8 +322,12 @@ fn refuse(
 pub(crate) const fn refused_as(rule: Rule) -> Option<Disposition> {
     match rule {
         Rule::Expired => Some(Disposition::Expired),
-        Rule::Number(_) => Some(Disposition::WrongNumber),
-        Rule::HistoryLost
+        Rule::Number(NumberClass::Invalid | NumberClass::Emergency) => {
+            Some(Disposition::WrongNumber)
+        }
+        // The number may well exist; the rule's own name says why it is not dialed.
+        Rule::Number(NumberClass::Premium | NumberClass::Country)
+        | Rule::HistoryLost
         | Rule::ContactReserved
         | Rule::NumberInUse
         | Rule::Pace

@@ -326,7 +326,7 @@ fn log_settled(attempt: &Attempt) {
         workspace = %attempt.workspace,
         attempt = %attempt.id,
         state = attempt.state.name(),
-        disposition = ?attempt.settled.as_ref().map(|s| s.disposition),
+        disposition = attempt.settled.as_ref().map(|s| tracing::field::debug(s.disposition)),
         "a dial came to its end"
     );
 }

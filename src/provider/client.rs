@@ -189,6 +189,14 @@ fn log(method: Method, answer: &Answer, elapsed: Duration) {
         Answer::Lost(_) => ("lost", 0),
     };
     let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    if status == 401 {
+        tracing::warn!(
+            event = "livekit.credentials",
+            method = method.name(),
+            "LiveKit refused our token: check livekit.api_key, livekit.api_secret and both clocks"
+        );
+        return;
+    }
     tracing::info!(
         method = method.name(),
         outcome,

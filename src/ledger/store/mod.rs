@@ -495,8 +495,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// What it says of itself.
     async fn info(&self) -> Result<Info, Error>;
 
-    /// A new history begins at `since`: `store adopt --since` and `store restored`. The
-    /// epoch's id changes, so whoever has the store open must restart.
+    /// Takes `epoch` for its own: the same one from another moment on (`store adopt --since`),
+    /// or a new one (`store restored`). Whoever has the store open must restart.
     async fn begin_epoch(&self, epoch: Epoch) -> Result<(), Error>;
 
     /// Finishes what is queued and closes; later calls fail with [`Failure::Closed`].

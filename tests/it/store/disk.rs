@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringonce::ledger::store::sqlite::{OpenError, Options, Sqlite, adopt, inspect};
+use ringonce::ledger::store::sqlite::{OpenError, Options, Sqlite, adopt, inspect, restored};
 use ringonce::ledger::store::{Committed, Error, Failure, Store};
 use ringonce::model::time::Time;
 use ringonce::runtime::ids::RandomIds;
@@ -169,7 +169,7 @@ async fn a_person_adopts_what_was_before() {
     let since = Time::from_secs(5);
     let adopted = adopt(&place.path(), since, LATER, &place.ids).unwrap();
     assert_eq!(adopted.since, since);
-    assert_ne!(adopted.id, old.id);
+    assert_eq!(adopted.id, old.id, "what waits in it is still trusted");
     assert_eq!(inspect(&place.path()).unwrap().epoch, adopted);
     assert_eq!(place.open(LATER).unwrap().epoch(), adopted);
 
@@ -179,6 +179,16 @@ async fn a_person_adopts_what_was_before() {
     says(&missing, &none, "check the path");
     assert!(matches!(inspect(&none), Err(OpenError::Missing { .. })));
     assert!(!none.exists(), "looking makes nothing");
+}
+
+#[tokio::test]
+async fn a_person_says_that_it_came_back_from_a_backup() {
+    let place = Place::filled().await;
+    let old = inspect(&place.path()).unwrap().epoch;
+    let told = restored(&place.path(), LATER, &place.ids).unwrap();
+    assert_eq!(told.since, LATER);
+    assert_ne!(told.id, old.id, "what waits in it is distrusted");
+    assert_eq!(place.open(LATER).unwrap().epoch(), told);
 }
 
 #[tokio::test]
