@@ -191,8 +191,11 @@ fn log(method: Method, answer: &Answer, elapsed: Duration) {
     let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     if status == 401 {
         tracing::warn!(
-            event = "livekit.credentials",
+            event = "livekit.token_refused",
             method = method.name(),
+            outcome,
+            status,
+            elapsed_ms,
             "LiveKit refused our token: check livekit.api_key, livekit.api_secret and both clocks"
         );
         return;
