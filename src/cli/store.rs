@@ -73,6 +73,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             info(&sqlite::inspect(&path)?, *output)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Adopt { since, .. } if *since > sqlite::inspect(&path)?.epoch.since => {
+            output::note(
+                "error: TIME is after the beginning of this store's history; nothing is to adopt (`ringonce store info` shows it)",
+            );
+            Ok(ExitCode::from(output::USAGE))
+        }
         Command::Adopt { since, .. } => told(sqlite::adopt(
             &path,
             *since,

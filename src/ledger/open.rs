@@ -10,7 +10,7 @@ use super::decide::Ledger;
 use super::news::News;
 use super::record::FORMAT;
 use super::seal::Keys;
-use super::store::{Commit, CommitId, Committed, Key, Kind, Put, Store};
+use super::store::{Commit, CommitId, Committed, Key, Kind, Put, Record, Store, Version};
 use super::{Error, store};
 use crate::model::id::{Deployment, Partition};
 use crate::runtime::clock::Clock;
@@ -93,53 +93,93 @@ async fn identify(
     ids: &dyn Ids,
 ) -> Result<Identity, OpenError> {
     let key = Key::new(Kind::Meta, "identity");
-    let p = Partition(0);
+    let epoch = store.epoch();
     loop {
         let found = store
-            .load(p, std::slice::from_ref(&key))
+            .load(Partition(0), std::slice::from_ref(&key))
             .await
             .map_err(Error::from)?;
-        if let Some(record) = found.get(&key) {
-            let identity: Identity = serde_json::from_slice(&record.body)
-                .map_err(|_| Error::Fault("the store's identity cannot be read".to_owned()))?;
-            if let Some(configured) = deployment.filter(|d| *d != identity.deployment) {
-                return Err(OpenError::Deployment {
-                    found: identity.deployment,
-                    configured,
-                });
+        let (identity, version) = if let Some(record) = found.get(&key) {
+            let known = check(record, keys, deployment.as_ref())?;
+            if known.epoch == epoch.id {
+                return Ok(known);
             }
-            if identity.keys != keys.print() {
-                return Err(OpenError::Keys);
-            }
-            return Ok(identity);
+            tracing::warn!(
+                event = "store.new_history",
+                since = %epoch.since,
+                "this store is another file than the one that was served before, or came back from \
+                 a backup: what it believes to be waiting is distrusted, and intents from before \
+                 this moment are refused (`ringonce store adopt --since TIME`)"
+            );
+            let epoch = epoch.id;
+            (Identity { epoch, ..known }, Some(record.version))
+        } else {
+            let deployment = deployment.clone().map_or_else(|| random_name(ids), Ok)?;
+            let (keys, epoch) = (keys.print(), epoch.id);
+            let fresh = Identity {
+                deployment,
+                keys,
+                epoch,
+            };
+            (fresh, None)
+        };
+        write(store, &key, &identity, version, clock, ids).await?;
+    }
+}
+
+/// Whether the store is the configured deployment's, and its numbers are sealed under these
+/// keys.
+fn check(
+    record: &Record,
+    keys: &Keys,
+    deployment: Option<&Deployment>,
+) -> Result<Identity, OpenError> {
+    let identity: Identity = serde_json::from_slice(&record.body)
+        .map_err(|_| Error::Fault("the store's identity cannot be read".to_owned()))?;
+    if let Some(configured) = deployment.filter(|d| **d != identity.deployment) {
+        return Err(OpenError::Deployment {
+            found: identity.deployment,
+            configured: configured.clone(),
+        });
+    }
+    if identity.keys != keys.print() {
+        return Err(OpenError::Keys);
+    }
+    Ok(identity)
+}
+
+/// Writes the identity; whoever calls this reads it afterwards, whatever came of it.
+async fn write(
+    store: &dyn Store,
+    key: &Key,
+    identity: &Identity,
+    version: Option<Version>,
+    clock: &dyn Clock,
+    ids: &dyn Ids,
+) -> Result<(), OpenError> {
+    let body = serde_json::to_vec(identity)
+        .map_err(|_| Error::Fault("the store's identity cannot be written".to_owned()))?;
+    let put = Put {
+        key: key.clone(),
+        format: FORMAT,
+        due: None,
+        index: Vec::new(),
+        body,
+    };
+    let commit = Commit {
+        id: CommitId(ids.uuid()),
+        epoch: store.epoch(),
+        at: clock.now(),
+        expect: [(key.clone(), version)].into(),
+        put: vec![put],
+        delete: Vec::new(),
+        events: Vec::new(),
+    };
+    match store.commit(Partition(0), &commit).await {
+        Ok(Committed::Applied(_) | Committed::Conflict(_)) | Err(store::Error::Unknown(_)) => {
+            Ok(())
         }
-        let fresh = Identity {
-            deployment: deployment.clone().map_or_else(|| random_name(ids), Ok)?,
-            keys: keys.print(),
-            epoch: store.epoch().id,
-        };
-        let body = serde_json::to_vec(&fresh)
-            .map_err(|_| Error::Fault("the store's identity cannot be written".to_owned()))?;
-        let put = Put {
-            key: key.clone(),
-            format: FORMAT,
-            due: None,
-            index: Vec::new(),
-            body,
-        };
-        let commit = Commit {
-            id: CommitId(ids.uuid()),
-            epoch: store.epoch(),
-            at: clock.now(),
-            expect: [(key.clone(), None)].into(),
-            put: vec![put],
-            delete: Vec::new(),
-            events: Vec::new(),
-        };
-        match store.commit(p, &commit).await {
-            Ok(Committed::Applied(_) | Committed::Conflict(_)) | Err(store::Error::Unknown(_)) => {}
-            Err(error) => return Err(Error::from(error).into()),
-        }
+        Err(error) => Err(Error::from(error).into()),
     }
 }
 

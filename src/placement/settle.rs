@@ -283,6 +283,9 @@ impl<'a> Settling<'a> {
         self.contact.held.last_answer = Some(now);
         self.number.held.last_answer = Some(now);
         self.end(Disposition::Answered, true);
+        if let Some(settled) = &mut self.attempt.settled {
+            settled.rang = Rang::Rang;
+        }
         if let Some(stop) = self.attempt.stop.clone() {
             return self.hung_up(&stop);
         }

@@ -15,7 +15,8 @@ pub(super) fn held(facts: &Facts<'_>, held: &Held, rule: Rule) -> Answer {
         Some(taken) => Answer::NotNow(Reason {
             rule,
             holder: Some(taken.attempt.clone()),
-            until: Some(taken.due),
+            // A time that has passed tells nothing: an uncertain holder has no time of its own.
+            until: (taken.due > facts.now).then_some(taken.due),
         }),
     }
 }

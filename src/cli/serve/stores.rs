@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use crate::cli::output;
-use crate::config::{Config, Location};
+use crate::config::{Config, EXIT_CONFIG, Location};
 use crate::ledger::seal::Keys;
 use crate::ledger::store::memory::Memory;
-use crate::ledger::store::{Epoch, Store, sqlite};
+use crate::ledger::store::{Epoch, Kind, Store, sqlite};
 use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
 
@@ -83,6 +83,9 @@ fn sqlite(
         readers: config.store.readers,
         ..sqlite::Options::default()
     };
+    let key_file = config.store.key_file.clone();
+    let key_file = key_file.unwrap_or_else(|| path.with_extension("key"));
+    refuse_lost_key(path, &key_file)?;
     let store = sqlite::Sqlite::open(path, &options, clock.now(), ids).map_err(|error| {
         let held = matches!(error, sqlite::OpenError::Held { .. });
         Unopened {
@@ -94,12 +97,33 @@ fn sqlite(
             error: error.into(),
         }
     })?;
-    let key_file = config.store.key_file.clone();
-    let key_file = key_file.unwrap_or_else(|| path.with_extension("key"));
     Ok(Opened {
         store: Arc::new(store),
         keys: keys(&key_file, ids)?,
         location: format!("sqlite:{}", path.display()),
+    })
+}
+
+/// A store that has been served before has its key. Making another one would only hide that
+/// it is lost, and somebody might keep the wrong one.
+fn refuse_lost_key(store: &Path, key_file: &Path) -> Result<(), Unopened> {
+    let served_before = sqlite::inspect(store).is_ok_and(|info| {
+        info.records
+            .get(&Kind::Meta)
+            .is_some_and(|count| *count > 0)
+    });
+    if key_file.exists() || !served_before {
+        return Ok(());
+    }
+    let error = anyhow::anyhow!(
+        "the key file {} is missing, and the numbers in {} are sealed under it; put it back, or \
+         name it by store.key_file",
+        key_file.display(),
+        store.display()
+    );
+    Err(Unopened {
+        error,
+        code: EXIT_CONFIG,
     })
 }
 
