@@ -192,6 +192,16 @@ async fn a_person_says_that_it_came_back_from_a_backup() {
 }
 
 #[tokio::test]
+async fn a_closed_store_is_whole_in_its_file() {
+    for _ in 0..20 {
+        let place = Place::filled().await;
+        let log = place.path().with_extension("db-wal");
+        let left = fs::metadata(&log).map_or(0, |found| found.len());
+        assert_eq!(left, 0, "the log still has what the file lacks");
+    }
+}
+
+#[tokio::test]
 async fn a_read_only_file_is_told() {
     let place = Place::filled().await;
     // Byte 18 is the write version: a greater one than SQLite knows makes the file

@@ -56,6 +56,13 @@ pub(super) fn run(conn: &Connection, pokes: &Receiver<()>) {
     }
 }
 
+/// Moves the whole log into the file, at the end. SQLite does so when the last connection
+/// closes, but not if that is a reader's, which may not write: a copy of the file alone
+/// would then lack what the log still has.
+pub(super) fn finish(conn: &Connection) {
+    moved(checkpoint(conn, "PRAGMA wal_checkpoint(TRUNCATE)"));
+}
+
 fn moved(end: Result<Log, Fault>) {
     // Nothing is lost by it: the log keeps what was not moved.
     if let Err(error) = end {

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::apply::{State, Tx};
-use super::checkpoint::Pressure;
+use super::checkpoint::{self, Pressure};
 use super::fault::{Fault, Trouble, failure, trouble};
 use super::file::Identity;
 use super::schema;
@@ -90,6 +90,7 @@ impl Writer {
                 work.answer(Err(left.clone()));
             }
         }
+        checkpoint::finish(&self.conn);
     }
 
     fn group(&mut self, group: &mut Vec<Box<dyn Work>>) {
