@@ -274,7 +274,8 @@ impl Door {
     }
 }
 
-fn refuse(
+/// Never, for this id.
+pub(crate) fn refuse(
     mut attempt: Attempt,
     known: bool,
     reason: Reason,
@@ -288,14 +289,7 @@ fn refuse(
             reserved: false,
         }));
     }
-    attempt.waiting = Some(Waiting {
-        reason,
-        until: now,
-        not_before: None,
-        count: 1,
-        first: now,
-        last: now,
-    });
+    attempt.waiting = Some(Waiting::first(reason, now, None, now));
     if let Some(disposition) = refused_as(rule) {
         attempt.settled = Some(Settled::new(disposition, Rang::NoEvidence, false, now));
     }

@@ -282,11 +282,7 @@ const fn stays(attempt: Attempt) -> Entered {
 }
 
 fn carry(decision: Decision<Entered>, seen: Option<Version>) -> Decision<Placed> {
-    match decision {
-        Decision::Write(change, entered) => Decision::Write(change, Ok((entered, seen))),
-        Decision::Keep(entered) => Decision::Keep(Ok((entered, seen))),
-        Decision::More(keys) => Decision::More(keys),
-    }
+    decision.map(|entered| Ok((entered, seen)))
 }
 
 /// Whether a known attempt is decided anew by this call: a deferred one whose time has come

@@ -29,6 +29,10 @@ pub struct Bell {
 #[derive(Debug, Default)]
 struct Heard {
     waiting: BTreeMap<Workspace, BTreeSet<AttemptId>>,
+    /// Attempts that hold their contact and number. Only one that was among them frees
+    /// anything: rung for every commit of a waiting attempt, the queue would decide it anew
+    /// because it had just decided it, for as long as the pace says no.
+    holding: BTreeSet<(Workspace, AttemptId)>,
     freed: BTreeSet<(Workspace, String)>,
 }
 
@@ -66,7 +70,12 @@ impl Observer for Bell {
             } else if let Some(ids) = heard.waiting.get_mut(ws) {
                 ids.remove(&attempt.id);
             }
-            if attempt.state.holds() || attempt.tries == 0 {
+            let who = (ws.clone(), attempt.id.clone());
+            if attempt.state.holds() {
+                heard.holding.insert(who);
+                return;
+            }
+            if !heard.holding.remove(&who) {
                 return;
             }
             for what in [
@@ -185,11 +194,7 @@ impl Admission {
                 };
                 let decision = self.door.enter(view, entry, &mut ticket)?;
                 opened = Some(private);
-                Ok(match decision {
-                    Decision::Write(change, entered) => Decision::Write(change, Some(entered)),
-                    Decision::Keep(entered) => Decision::Keep(Some(entered)),
-                    Decision::More(keys) => Decision::More(keys),
-                })
+                Ok(decision.map(Some))
             })
             .await?;
         let entered = decided.answer;

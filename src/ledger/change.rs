@@ -26,6 +26,17 @@ pub enum Decision<T> {
     More(Vec<super::store::Key>),
 }
 
+impl<T> Decision<T> {
+    /// The same decision with another answer.
+    pub fn map<U>(self, with: impl FnOnce(T) -> U) -> Decision<U> {
+        match self {
+            Self::Write(change, answer) => Decision::Write(change, with(answer)),
+            Self::Keep(answer) => Decision::Keep(with(answer)),
+            Self::More(keys) => Decision::More(keys),
+        }
+    }
+}
+
 /// An event's body: the full attempt after the change, without what is sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptChanged {

@@ -45,6 +45,18 @@ pub struct Try {
     pub session: SessionId,
 }
 
+impl Try {
+    /// The present or last try of an attempt, if it had one.
+    #[must_use]
+    pub fn of(attempt: &Attempt) -> Option<Self> {
+        attempt.placed.as_ref().map(|placed| Self {
+            workspace: attempt.workspace.clone(),
+            attempt: attempt.id.clone(),
+            session: placed.session,
+        })
+    }
+}
+
 /// What came of settling.
 #[derive(Debug, Clone)]
 pub struct Settlement {
@@ -109,13 +121,7 @@ impl Settler {
                     return Ok(Decision::Keep(None));
                 };
                 let settling = Settling::new(self, view, attempt, cause, evidence, jitter)?;
-                settling.decide(finding).map(|decision| match decision {
-                    Decision::Write(change, settlement) => {
-                        Decision::Write(change, Some(settlement))
-                    }
-                    Decision::Keep(settlement) => Decision::Keep(Some(settlement)),
-                    Decision::More(keys) => Decision::More(keys),
-                })
+                settling.decide(finding).map(|decision| decision.map(Some))
             })
             .await?;
         Ok(decided.answer)
@@ -204,7 +210,7 @@ impl<'a> Settling<'a> {
         if waits && let Some(Answer::Never(reason)) = &turned {
             let rule = reason.rule;
             self.cause = Cause::Rule(rule);
-            self.attempt.waiting = Some(self.waiting(reason.clone(), self.now, None));
+            self.attempt.waiting = Some(Waiting::first(reason.clone(), self.now, None, self.now));
             if let Some(disposition) = refused_as(rule) {
                 self.end(disposition, false);
             }
@@ -255,20 +261,9 @@ impl<'a> Settling<'a> {
             Keep::Return => Event::Defer,
         };
         self.cause = Cause::TryFailed(failure);
-        self.attempt.waiting = Some(self.waiting(reason, until, Some(not_before)));
-        self.apply(event, RoomCause::TryFailed, None)
-    }
-
-    fn waiting(&self, reason: Reason, until: Time, not_before: Option<Time>) -> Waiting {
         let now = self.now;
-        Waiting {
-            reason,
-            until,
-            not_before,
-            count: 1,
-            first: now,
-            last: now,
-        }
+        self.attempt.waiting = Some(Waiting::first(reason, until, Some(not_before), now));
+        self.apply(event, RoomCause::TryFailed, None)
     }
 
     fn answered(mut self, leg: Leg) -> Decided {

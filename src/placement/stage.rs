@@ -77,11 +77,7 @@ impl Reserved {
     /// Of a claim; `None` if it names no try, which a reserved one always does.
     pub(super) fn of(claim: Claim) -> Option<Self> {
         let placed = claim.attempt.placed.clone()?;
-        let of = Try {
-            workspace: claim.attempt.workspace.clone(),
-            attempt: claim.attempt.id.clone(),
-            session: placed.session,
-        };
+        let of = Try::of(&claim.attempt)?;
         Some(Self { claim, of, placed })
     }
 
@@ -156,11 +152,7 @@ impl Trunked {
                     room = %self.base.placed.room,
                     "a room of this very try exists already: this store has lost history"
                 );
-                let reason = Reason {
-                    rule: Rule::HistoryLost,
-                    holder: None,
-                    until: None,
-                };
+                let reason = Reason::of(Rule::HistoryLost);
                 return Err(Box::new(Failed {
                     failure: TryFailure::RoomFailed,
                     turned: Some(Answer::Never(reason)),

@@ -4,13 +4,11 @@ use std::collections::BTreeSet;
 
 use super::Reconciler;
 use super::plan::{Every, Look, Step, after_look, before_look};
+use crate::admission::enter::refuse;
 use crate::admission::rules::Answer;
 use crate::ledger::record::{Room, RoomCause, attempt_key};
 use crate::ledger::{Change, Decision, Error};
-use crate::model::attempt::{
-    Attempt, Cause, EndCause, Event, Outcome, Reason, Rule, Settled, State, StopWhy, Waiting,
-};
-use crate::model::disposition::{Disposition, Rang};
+use crate::model::attempt::{Attempt, Cause, EndCause, Reason, Rule, State, StopWhy};
 use crate::model::time::Time;
 use crate::model::verdict::{TryFailure, Unclear};
 use crate::placement::rooms::Deletion;
@@ -106,7 +104,7 @@ impl Reconciler {
     /// The owner is gone. Without a marker nothing was dialed: a failed try. With one, what
     /// became of it is unknown, and the room stays alive.
     pub(super) async fn abandoned(&self, attempt: Attempt) -> Result<(), Error> {
-        let Some(of) = try_of(&attempt) else {
+        let Some(of) = Try::of(&attempt) else {
             return Ok(());
         };
         let epoch = self.ledger.epoch().id;
@@ -114,12 +112,7 @@ impl Reconciler {
             .settler
             .settle(&of, Cause::OwnerGone, None, |attempt| match attempt.state {
                 State::Reserved if attempt.epoch != epoch => {
-                    let reason = Reason {
-                        rule: Rule::HistoryLost,
-                        holder: None,
-                        until: None,
-                    };
-                    let never = Some(Answer::Never(reason));
+                    let never = Some(Answer::Never(Reason::of(Rule::HistoryLost)));
                     Some((
                         Finding::NoCall(TryFailure::Abandoned, never),
                         "it was reserved in a history that is not this store's".to_owned(),
@@ -183,7 +176,7 @@ impl Reconciler {
     }
 
     async fn end(&self, attempt: &Attempt, why: EndCause) -> Result<(), Error> {
-        let Some(of) = try_of(attempt) else {
+        let Some(of) = Try::of(attempt) else {
             return Ok(());
         };
         let cause = match why {
@@ -222,36 +215,14 @@ impl Reconciler {
         self.ledger
             .decide(ws, vec![attempt_key(ws, id)], |view| {
                 let now = self.ledger.now();
-                let Some(mut attempt) = view.attempt(ws, id)? else {
+                let Some(attempt) = view.attempt(ws, id)? else {
                     return Ok(Decision::Keep(()));
                 };
                 if attempt.state != State::Deferred || now <= attempt.spec.expire_time {
                     return Ok(Decision::Keep(()));
                 }
-                let cause = Cause::Rule(Rule::Expired);
-                match attempt.apply(Event::Refuse, now, cause, String::new()) {
-                    Outcome::Applied(_) => {}
-                    Outcome::Ignored(_) | Outcome::Illegal => return Ok(Decision::Keep(())),
-                }
-                let reason = Reason {
-                    rule: Rule::Expired,
-                    holder: None,
-                    until: None,
-                };
-                let waiting = Waiting {
-                    reason,
-                    until: now,
-                    not_before: None,
-                    count: 1,
-                    first: now,
-                    last: now,
-                };
-                attempt.waiting = Some(waiting);
-                let expired = Settled::new(Disposition::Expired, Rang::NoEvidence, false, now);
-                attempt.settled = Some(expired);
-                let mut change = Change::default();
-                change.attempt(&attempt, cause)?;
-                Ok(Decision::Write(change, ()))
+                let expired = refuse(attempt, true, Reason::of(Rule::Expired), now)?;
+                Ok(expired.map(|_| ()))
             })
             .await?;
         Ok(())
@@ -277,12 +248,4 @@ impl Reconciler {
             .await?;
         Ok(())
     }
-}
-
-fn try_of(attempt: &Attempt) -> Option<Try> {
-    attempt.placed.as_ref().map(|placed| Try {
-        workspace: attempt.workspace.clone(),
-        attempt: attempt.id.clone(),
-        session: placed.session,
-    })
 }

@@ -229,6 +229,19 @@ async fn the_process_has_a_limit_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_waits_for_the_pace_after_a_failed_try_is_asked_each_second() {
+    let lab = Lab::with(1, "[trunks.main]\nconcurrent = 1\n", |_| {});
+    let alive = lab.node().await;
+    lab.fault(Fault::named("agent_absent"));
+    alive.place(lab.call("b", BUSY)).await;
+    alive.until_state("b", State::Queued).await;
+    alive.place(lab.call("a", RINGS)).await;
+    sleep(Duration::from_secs(20)).await;
+    let asked = alive.attempt("b").await.waiting.unwrap().count;
+    assert!((5..=25).contains(&asked), "{asked} times");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_overloaded_platform_is_dialed_more_slowly_and_every_call_is_placed() {
     let lab = Lab::new(1);
     let alive = lab.node().await;

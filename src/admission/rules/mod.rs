@@ -50,11 +50,7 @@ pub enum Answer {
 
 impl Answer {
     fn never(rule: Rule) -> Self {
-        Self::Never(Reason {
-            rule,
-            holder: None,
-            until: None,
-        })
+        Self::Never(Reason::of(rule))
     }
 }
 

@@ -38,6 +38,33 @@ pub struct Reason {
     pub until: Option<Time>,
 }
 
+impl Reason {
+    /// The rule alone: nobody holds what is needed, and no time is known.
+    #[must_use]
+    pub const fn of(rule: Rule) -> Self {
+        Self {
+            rule,
+            holder: None,
+            until: None,
+        }
+    }
+}
+
+impl Waiting {
+    /// A reason that is given for the first time, at `now`.
+    #[must_use]
+    pub const fn first(reason: Reason, until: Time, not_before: Option<Time>, now: Time) -> Self {
+        Self {
+            reason,
+            until,
+            not_before,
+            count: 1,
+            first: now,
+            last: now,
+        }
+    }
+}
+
 /// A rule of admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
