@@ -216,7 +216,7 @@ fn readme(files: &[File]) -> Vec<String> {
         }
         inside = !inside;
     }
-    for script in ["tests/first-call", "tests/readme"] {
+    for script in ["tests/first-call", "tests/readme", "tests/clients/run"] {
         if !run
             .lines()
             .any(|line| line.starts_with("phase ") && line.ends_with(script))
