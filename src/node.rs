@@ -28,9 +28,8 @@ use crate::runtime::stop::{StopSender, stop};
 use crate::runtime::tasks::Tasks;
 
 /// What the inventory of rooms tells.
-pub use crate::reconcile::inventory::{
-    Leak, Leg, LookError, NotDeleted, RoomFilter, RoomPage, Standing,
-};
+pub use crate::reconcile::inventory::{Leak, Leg, LookError, RoomFilter, RoomPage, Standing};
+pub use crate::reconcile::removal::NotDeleted;
 
 /// What a node stands on: its ports, and what would otherwise be global.
 #[derive(Debug)]

@@ -1,5 +1,4 @@
-//! The inventory of rooms: what the ledger has and what the platform lists, side by side; and
-//! the deletion of one by a person.
+//! The inventory of rooms: what the ledger has and what the platform lists, side by side.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +9,19 @@ use futures_util::stream;
 use super::leak::{Facts, judge};
 pub use super::leak::{Leak, Leg, Standing};
 use crate::config::Config;
-use crate::ledger::record::{Room, RoomCause, RoomState, attempt_key, room_key};
+use crate::ledger::record::{Room, RoomState, attempt_key, room_key};
 use crate::ledger::{Decision, Error, Ledger};
-use crate::model::attempt::{Attempt, State};
+use crate::model::attempt::Attempt;
 use crate::model::id::{AttemptId, RoomName, SessionId, Workspace};
-use crate::placement::rooms::{Deletion, Rooms};
+use crate::placement::rooms::Rooms;
 use crate::provider::{Call, CallStatus, Kind, Metadata, RoomSeen, RoutingMetadata};
 use crate::runtime::budget::Budget;
 
-/// Looks at rooms, and deletes one when a person says so.
+/// Looks at rooms, and deletes one when a person says so ([`super::removal`]).
 #[derive(Debug)]
 pub struct Inventory {
-    ledger: Arc<Ledger>,
-    rooms: Arc<Rooms>,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) rooms: Arc<Rooms>,
     /// Its own, so that a person who looks does not hold up what is being settled.
     budget: Budget,
     concurrency: usize,
@@ -64,58 +63,8 @@ pub enum LookError {
     Platform,
 }
 
-/// Why a room was not deleted.
-#[derive(Debug, thiserror::Error)]
-pub enum NotDeleted {
-    /// The store failed; if that came after the deletion, the same again records it.
-    #[error(transparent)]
-    Ledger(#[from] Error),
-    /// The platform did not say what there is, or that the room is gone.
-    #[error("LiveKit did not say that the room is gone; the same again is safe")]
-    Platform,
-    /// There is no such room.
-    #[error("LiveKit lists no room of this name, and the ledger knows none that is left")]
-    NotFound,
-    /// It is somebody else's, or of a history that this store has lost.
-    #[error(
-        "a room of this name exists and is not this deployment's by its metadata; it is never touched from here"
-    )]
-    NotOurs,
-    /// A live attempt owns it.
-    #[error("attempt {attempt} owns this room and is {}: {}", .state.name(), instead(*.state))]
-    Owned {
-        /// The attempt.
-        attempt: AttemptId,
-        /// Its state.
-        state: State,
-    },
-    /// Somebody is on the phone in it.
-    #[error("a SIP leg lives in this room: deleting it hangs up on somebody, which needs force")]
-    LegLives,
-}
-
-/// What to do instead of deleting the room of an attempt in `state`.
-const fn instead(state: State) -> &'static str {
-    match state {
-        State::Reserved | State::Dialing => {
-            "placement is at work in it; cancel the attempt, which deletes the room"
-        }
-        State::Answered => "cancel the attempt with the mode hang-up, or force it",
-        State::Uncertain | State::NeedsReview => {
-            "cancel the attempt, which deletes the room, or force it"
-        }
-        State::Queued
-        | State::Deferred
-        | State::Refused
-        | State::Ended
-        | State::NotConnected
-        | State::NotDialed
-        | State::Canceled => "the room is about to be deleted",
-    }
-}
-
 /// Record and attempt of a room, as they were at one moment.
-type Recorded = (Option<Room>, Option<Attempt>);
+pub(super) type Recorded = (Option<Room>, Option<Attempt>);
 
 impl Inventory {
     /// Over the ledger and the rooms of a node.
@@ -224,7 +173,7 @@ impl Inventory {
     }
 
     /// Whose try a room was made for, by its metadata or else by the session in its name.
-    async fn whose(
+    pub(super) async fn whose(
         &self,
         name: &str,
         seen: Option<&RoomSeen>,
@@ -266,7 +215,7 @@ impl Inventory {
 
     /// Reads both at one moment: a settling changes both in one commit, and half of it would
     /// look like a room without an owner.
-    async fn read(
+    pub(super) async fn read(
         &self,
         (ws, attempt, session): (&Workspace, &AttemptId, SessionId),
     ) -> Result<Recorded, Error> {
@@ -331,7 +280,8 @@ impl Inventory {
             .await;
     }
 
-    async fn leg(&self, name: &str) -> Leg {
+    /// Who is in the room of this name, if it is one of ours.
+    pub(super) async fn leg(&self, name: &str) -> Leg {
         let Some((partition, session)) = RoomName::parse(name) else {
             return Leg::Unknown;
         };
@@ -345,138 +295,12 @@ impl Inventory {
             .any(|p| p.kind == Kind::Sip && p.call_status != Some(CallStatus::Hangup));
         if lives { Leg::Lives } else { Leg::None }
     }
-
-    /// Deletes the room called `name` because a person says so, and tells what is known of it
-    /// afterwards. `force`: also while a leg lives in it, or an attempt owns it that is
-    /// answered or not known.
-    ///
-    /// Never while placement is at work in it: a dial into a deleted room makes it anew,
-    /// without metadata, and nobody hears the callee.
-    ///
-    /// # Errors
-    ///
-    /// It was not deleted, or that could not be recorded; the text says what to do.
-    pub async fn delete(&self, name: &str, force: bool) -> Result<Standing, NotDeleted> {
-        let ours = RoomName::parse(name).map(|(partition, session)| session.room(partition));
-        let Some(ours) = ours.filter(|ours| ours.as_str() == name) else {
-            return Err(NotDeleted::NotOurs);
-        };
-        let Call::Done(listed) = self
-            .rooms
-            .client()
-            .list_rooms(std::slice::from_ref(&ours))
-            .await
-        else {
-            return Err(NotDeleted::Platform);
-        };
-        let seen = listed.first();
-        let missing = || match seen {
-            Some(_) => NotDeleted::NotOurs,
-            None => NotDeleted::NotFound,
-        };
-        let (ws, attempt, session) = self.whose(name, seen).await?.ok_or_else(missing)?;
-        let (record, attempt) = self.read((&ws, &attempt, session)).await?;
-        let facts = Facts {
-            listed: seen,
-            record: record.as_ref(),
-            attempt: attempt.as_ref(),
-        };
-        let standing = judge(facts, self.ledger.deployment(), self.ledger.now());
-        let standing = standing.ok_or_else(missing)?;
-        let room = known(&standing, record, seen).ok_or(NotDeleted::NotFound)?;
-        self.refuse(&standing, force).await?;
-        match self.rooms.delete(&room).await {
-            Deletion::Gone => self.gone(standing, &room).await,
-            Deletion::Left => Err(NotDeleted::Platform),
-        }
-    }
-
-    /// Says why it must not be deleted, if it must not.
-    async fn refuse(&self, standing: &Standing, force: bool) -> Result<(), NotDeleted> {
-        if standing.leak == Some(Leak::OtherHistory) {
-            return Err(NotDeleted::NotOurs);
-        }
-        if standing.owned
-            && let Some(state) = standing.attempt_state
-            && (!force || matches!(state, State::Reserved | State::Dialing))
-        {
-            let attempt = standing.attempt.clone();
-            return Err(NotDeleted::Owned { attempt, state });
-        }
-        if force {
-            return Ok(());
-        }
-        match self.leg(&standing.name).await {
-            Leg::None => Ok(()),
-            Leg::Lives => Err(NotDeleted::LegLives),
-            Leg::Unknown => Err(NotDeleted::Platform),
-        }
-    }
-
-    async fn gone(&self, standing: Standing, room: &Room) -> Result<Standing, NotDeleted> {
-        let open = standing.record.is_some() && !is_gone(standing.record);
-        if open {
-            self.rooms.gone(room, RoomCause::Operator).await?;
-        } else {
-            self.rooms.log_again(room, RoomCause::Operator);
-        }
-        Ok(Standing {
-            record: if open {
-                Some(RoomState::Gone)
-            } else {
-                standing.record
-            },
-            listed: false,
-            leg: Leg::None,
-            leak: None,
-            ..standing
-        })
-    }
 }
 
-const fn is_gone(record: Option<RoomState>) -> bool {
+/// Whether the ledger knows that it is gone.
+pub(super) const fn is_gone(record: Option<RoomState>) -> bool {
     match record {
         Some(RoomState::Gone | RoomState::Tombstone) => true,
         Some(RoomState::Planned | RoomState::Created | RoomState::Closing) | None => false,
     }
-}
-
-/// The room as its deletion knows it; `None` if there is nothing to delete. What was never
-/// confirmed and is not listed may still appear: the reconciler waits for it.
-fn known(standing: &Standing, record: Option<Room>, seen: Option<&RoomSeen>) -> Option<Room> {
-    match (record, seen) {
-        (Some(record), None) => {
-            (record.sid.is_some() && !is_gone(Some(record.state))).then_some(record)
-        }
-        (Some(mut record), Some(seen)) => {
-            record.sid = Some(seen.sid.clone());
-            Some(record)
-        }
-        // Of a history that this store has lost: what its metadata says is all there is.
-        (None, seen) => seen.and_then(|seen| stranger(standing, seen)),
-    }
-}
-
-fn stranger(standing: &Standing, seen: &RoomSeen) -> Option<Room> {
-    let Metadata::Ours(routing) = Metadata::read(&seen.metadata, &standing.deployment) else {
-        return None;
-    };
-    let (partition, session) = RoomName::parse(&seen.name)?;
-    // A name and metadata that contradict each other were not written by us.
-    (session == routing.session).then(|| Room {
-        workspace: routing.workspace,
-        attempt: routing.attempt,
-        session,
-        name: session.room(partition),
-        nonce: routing.nonce,
-        state: RoomState::Created,
-        planned_at: seen.created_at.unwrap_or(crate::model::time::Time::ZERO),
-        sid: Some(seen.sid.clone()),
-        trunk: None,
-        cause: None,
-        horizon: None,
-        due: None,
-        setbacks: 0,
-        rest: serde_json::Map::new(),
-    })
 }

@@ -167,3 +167,115 @@ fn is_ours(record: &Room, metadata: &str, ours: &Deployment) -> bool {
         Metadata::Foreign => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::id::{Nonce, Partition};
+
+    const NOW: Time = Time::from_secs(1_000);
+
+    fn ours() -> Deployment {
+        "d".parse().unwrap()
+    }
+
+    fn record(state: RoomState) -> Room {
+        let workspace: Workspace = "w".parse().unwrap();
+        let attempt: AttemptId = "a".parse().unwrap();
+        let session = SessionId::of(&ours(), &workspace, &attempt, 1);
+        Room {
+            workspace,
+            attempt,
+            session,
+            name: session.room(Partition(0)),
+            nonce: Nonce(uuid::Uuid::from_u128(7)),
+            state,
+            planned_at: Time::from_secs(500),
+            sid: Some("RM_1".to_owned()),
+            trunk: None,
+            cause: None,
+            horizon: Some(NOW.plus(Duration::from_mins(1))),
+            due: Some(NOW.plus(Duration::from_secs(1))),
+            setbacks: 0,
+            rest: serde_json::Map::new(),
+        }
+    }
+
+    fn seen(record: &Room) -> RoomSeen {
+        RoomSeen {
+            name: record.name.to_string(),
+            sid: "RM_1".to_owned(),
+            metadata: String::new(),
+            created_at: None,
+        }
+    }
+
+    /// Why the room leaks whose attempt is forgotten, and whether it does where it is not
+    /// listed.
+    fn leaks(record: &Room) -> (Option<Leak>, Option<Leak>) {
+        let of = |listed: Option<&RoomSeen>| {
+            let facts = Facts {
+                listed,
+                record: Some(record),
+                attempt: None,
+            };
+            judge(facts, &ours(), NOW).expect("it is recorded").leak
+        };
+        (of(Some(&seen(record))), of(None))
+    }
+
+    #[test]
+    fn what_nobody_owns_is_a_leak_wherever_it_is() {
+        for state in [RoomState::Planned, RoomState::Created] {
+            let both = (Some(Leak::NoOwner), Some(Leak::NoOwner));
+            assert_eq!(leaks(&record(state)), both);
+        }
+    }
+
+    #[test]
+    fn a_deletion_is_overdue_when_it_failed_or_nobody_came() {
+        let mut room = record(RoomState::Closing);
+        assert_eq!(leaks(&room), (None, None), "it is not due yet");
+        room.due = Some(NOW);
+        let both = (Some(Leak::NotDeleted), Some(Leak::NotDeleted));
+        assert_eq!(leaks(&room), both);
+        room.due = Some(NOW.plus(Duration::from_secs(9)));
+        room.setbacks = 1;
+        assert_eq!(leaks(&room), both);
+        // What was never confirmed may appear until its horizon; to wait for it is no failure.
+        room.sid = None;
+        assert_eq!(leaks(&room), (Some(Leak::NotDeleted), None));
+        room.horizon = Some(NOW);
+        assert_eq!(leaks(&room), both);
+    }
+
+    #[test]
+    fn what_came_back_is_a_leak_once_nothing_more_can_come() {
+        let mut room = record(RoomState::Gone);
+        assert_eq!(
+            leaks(&room),
+            (None, None),
+            "it is looked for after its horizon"
+        );
+        room.horizon = Some(NOW);
+        assert_eq!(leaks(&room), (Some(Leak::CameBack), None));
+        let buried = record(RoomState::Tombstone);
+        assert_eq!(leaks(&buried), (Some(Leak::CameBack), None));
+    }
+
+    #[test]
+    fn without_a_record_metadata_alone_says_whose_it_is() {
+        let mut stranger = seen(&record(RoomState::Created));
+        for metadata in ["", "hello", r#"{"v":1,"deployment":"e"}"#] {
+            stranger.metadata = metadata.to_owned();
+            let facts = Facts {
+                listed: Some(&stranger),
+                record: None,
+                attempt: None,
+            };
+            assert_eq!(judge(facts, &ours(), NOW), None, "{metadata}");
+        }
+    }
+}

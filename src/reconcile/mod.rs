@@ -12,6 +12,7 @@ pub mod inventory;
 mod leak;
 mod plan;
 pub mod preflight;
+pub mod removal;
 mod rooms;
 pub mod trim;
 

@@ -205,7 +205,7 @@ mod tests {
                     match read(cut) {
                         // Whole but for what nobody needs.
                         Line::Room(event) => {
-                            assert_eq!((event.room.as_str(), event.act), (ROOM, act))
+                            assert_eq!((event.room.as_str(), event.act), (ROOM, act));
                         }
                         Line::Unreadable | Line::Foreign => {}
                         Line::Ours(_) => panic!("it is about a room: {cut}"),

@@ -15,7 +15,7 @@ const NOBODY: &str = "somebody";
 const LONGER: &[(&str, usize, &str)] = &[
     (
         "src/ledger/record.rs",
-        490,
+        480,
         "the stored form of every record, side by side",
     ),
     (

@@ -35,14 +35,15 @@ pub(super) fn room(room: &proto::Room) -> String {
     format!("{}: {}", words.join(" "), room.explanation)
 }
 
-/// `3 rooms, 1 leaked; 2 of others on this LiveKit are not ours`.
+/// `3 rooms, 1 leaked; 2 on this LiveKit are not ours and not looked at`.
 pub(super) fn counts(page: &proto::ListRoomsResponse) -> String {
     let (total, leaks) = (page.total_size, page.leak_count);
     let foreign = match page.foreign_count {
         0 => String::new(),
         foreign => format!("; {foreign} on this LiveKit are not ours and not looked at"),
     };
-    format!("{total} rooms, {leaks} leaked{foreign}")
+    let rooms = if total == 1 { "room" } else { "rooms" };
+    format!("{total} {rooms}, {leaks} leaked{foreign}")
 }
 
 /// `LEAKED ringonce-0-… w/a1, made 2026-…, 3m before the logs end`.
