@@ -20,11 +20,16 @@ use crate::placement::settle::Settler;
 use crate::placement::{self, Placement};
 use crate::provider::wire::Wire;
 use crate::provider::{Client, Credentials, Limits};
+use crate::reconcile::inventory::Inventory;
 use crate::reconcile::{Reconciler, preflight, trim};
 use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
 use crate::runtime::stop::{StopSender, stop};
 use crate::runtime::tasks::Tasks;
+
+/// What the inventory of rooms tells.
+pub use crate::reconcile::inventory::{Leak, Leg, LookError, RoomFilter, RoomPage, Standing};
+pub use crate::reconcile::removal::NotDeleted;
 
 /// What a node stands on: its ports, and what would otherwise be global.
 #[derive(Debug)]
@@ -51,6 +56,7 @@ pub struct Node {
     client: Arc<Client>,
     admission: Arc<Admission>,
     pace: Arc<Pace>,
+    inventory: Inventory,
     tasks: Tasks,
     drain: StopSender,
     stop: StopSender,
@@ -115,6 +121,7 @@ impl Node {
             Arc::clone(&settler),
             Arc::clone(&config),
         ));
+        let inventory = Inventory::new(Arc::clone(&ledger), Arc::clone(&rooms), &config);
         reconciler.tell_of_open(&observers).await?;
         let cleaning = janitor::run(queue, settler, rooms, tasks.clone(), stopping.clone());
         tasks.spawn("janitor", cleaning);
@@ -125,6 +132,7 @@ impl Node {
             client,
             admission,
             pace,
+            inventory,
             tasks,
             drain,
             stop,
@@ -154,6 +162,12 @@ impl Node {
     #[must_use]
     pub fn pace(&self) -> &Arc<Pace> {
         &self.pace
+    }
+
+    /// The rooms, as ledger and platform have them together.
+    #[must_use]
+    pub fn inventory(&self) -> &Inventory {
+        &self.inventory
     }
 
     /// Its tasks.

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use super::core::{
-    CancelCommand, CancelResult, Changes, Core, Filter, PageCursor, PlaceError, Position,
-    ReadError, Version,
+    CancelCommand, CancelResult, Changes, Core, Filter, LookError, NotDeleted, PageCursor,
+    PlaceError, Position, ReadError, RoomFilter, RoomPage, Standing, Version,
 };
 use crate::ledger;
 use crate::model::attempt::Attempt;
@@ -129,6 +129,19 @@ impl Core for Backed {
         command: CancelCommand,
     ) -> Result<Option<(CancelResult, Attempt, Version)>, PlaceError> {
         self.node.admission().cancel(&command).await
+    }
+
+    async fn rooms(
+        &self,
+        filter: &RoomFilter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<RoomPage, LookError> {
+        self.node.inventory().page(filter, after, limit).await
+    }
+
+    async fn delete_room(&self, name: &str, force: bool) -> Result<Standing, NotDeleted> {
+        self.node.inventory().delete(name, force).await
     }
 
     fn draining(&self) -> watch::Receiver<bool> {

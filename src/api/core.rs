@@ -12,6 +12,7 @@ use crate::model::request::Request;
 pub use crate::admission::{CancelCommand, CancelResult, PlaceError};
 pub use crate::ledger::store::{Cursor, Position, Version};
 pub use crate::ledger::{Changed, Filter, PageCursor};
+pub use crate::node::{LookError, NotDeleted, RoomFilter, RoomPage, Standing};
 
 /// The decisions and the memory behind the API.
 ///
@@ -88,6 +89,27 @@ pub trait Core: Debug + Send + Sync {
         &self,
         command: CancelCommand,
     ) -> Result<Option<(CancelResult, Attempt, Version)>, PlaceError>;
+
+    /// At most `limit` rooms behind the one called `after`, by name, as ledger and platform
+    /// have them together; and counts of all.
+    ///
+    /// # Errors
+    ///
+    /// The store or the platform did not answer.
+    async fn rooms(
+        &self,
+        filter: &RoomFilter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<RoomPage, LookError>;
+
+    /// Deletes a room because a person says so; what is known of it afterwards. `force`: also
+    /// while a leg lives in it, or an attempt owns it at which nobody is at work.
+    ///
+    /// # Errors
+    ///
+    /// It was not deleted, or that could not be recorded.
+    async fn delete_room(&self, name: &str, force: bool) -> Result<Standing, NotDeleted>;
 
     /// Turns true when nothing new is accepted any more.
     fn draining(&self) -> watch::Receiver<bool>;

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::core::{Cursor, Filter, PageCursor, Position, Version};
+use super::core::{Cursor, Filter, PageCursor, Position, RoomFilter, Version};
 use crate::model::id::Workspace;
 use crate::model::time::Time;
 
@@ -29,6 +29,16 @@ pub(super) fn page_cursor(filter: &Filter, token: &str) -> Option<PageCursor> {
         value: value.to_owned(),
         key: key.to_owned(),
     }))
+}
+
+/// The token of the page of rooms behind the one called `name`.
+pub(super) fn rooms_token(filter: &RoomFilter, name: &str) -> String {
+    seal(&rooms_scope(filter), name)
+}
+
+/// The room's name in a token; `None` if it is not one of this filter.
+pub(super) fn rooms_after(filter: &RoomFilter, token: &str) -> Option<String> {
+    open(&rooms_scope(filter), token)
 }
 
 /// The cursor of a watch behind `position`.
@@ -97,6 +107,15 @@ fn list_scope(filter: &Filter) -> String {
         micros(from),
         micros(to),
     )
+}
+
+fn rooms_scope(filter: &RoomFilter) -> String {
+    let RoomFilter {
+        workspace,
+        leaks_only,
+    } = filter;
+    let workspace = workspace.as_ref().map_or("", |id| id.as_str());
+    format!("rooms\0{workspace}\0{leaks_only}")
 }
 
 fn watch_scope(workspace: &Workspace) -> String {

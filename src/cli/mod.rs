@@ -4,9 +4,12 @@
 
 pub mod call;
 mod client;
+pub mod completions;
 pub mod config;
 pub mod healthcheck;
+pub mod man;
 pub mod output;
+pub mod rooms;
 pub mod sandbox;
 pub mod serve;
 pub mod store;
@@ -27,10 +30,16 @@ pub struct Cli {
 enum Command {
     /// Places, reads, watches and cancels calls at a running service.
     Call(call::Args),
+    /// Prints the completions of a shell.
+    Completions(completions::Args),
     /// Checks a configuration, or shows what is in effect and where it came from.
     Config(config::Args),
     /// Asks a running service whether it is well.
     Healthcheck(healthcheck::Args),
+    /// Prints the manual page.
+    Man(man::Args),
+    /// Shows rooms and leaks, from a running service or from log files, and deletes one.
+    Rooms(rooms::Args),
     /// Runs a LiveKit that rings nobody.
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
@@ -44,8 +53,11 @@ enum Command {
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Call(args) => wait_for(call::run(args)),
+        Command::Completions(args) => completions::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
+        Command::Man(args) => man::run(&args),
+        Command::Rooms(args) => rooms::run(args),
         Command::Sandbox(args) => wait_for(sandbox::run(args)),
         Command::Serve(args) => wait_for(serve::run(args)),
         Command::Store(args) => store::run(&args),
@@ -60,7 +72,9 @@ pub fn run(cli: Cli) -> ExitCode {
     })
 }
 
-fn wait_for(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+pub(super) fn wait_for(
+    work: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

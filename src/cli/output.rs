@@ -57,6 +57,15 @@ impl Output {
     }
 }
 
+/// Prints data as it is.
+pub(super) fn write(data: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(data)
+        .and_then(|()| stdout.flush())
+        .context("failed to write to stdout")
+}
+
 /// Says something to a person, on stderr. If that is closed nobody listens.
 pub(super) fn note(text: &str) {
     drop(writeln!(io::stderr().lock(), "{text}"));

@@ -394,6 +394,8 @@ pub enum RoomCause {
     Finished,
     /// Found again after the horizon.
     Late,
+    /// A person had it deleted.
+    Operator,
 }
 
 impl RoomCause {
@@ -410,6 +412,7 @@ impl RoomCause {
             Self::Maximum => "maximum",
             Self::Finished => "finished",
             Self::Late => "late",
+            Self::Operator => "operator",
         }
     }
 }

@@ -4,11 +4,15 @@
 //! only saves work; the versioned commit that follows is the truth. What is still as it
 //! was is not written: the lease alone puts the next look off.
 //!
-//! `plan` is pure and says what a look means; `attempts` and `rooms` carry it out.
+//! `plan` is pure and says what a look means; `attempts` and `rooms` carry it out. Beside
+//! that, `inventory` shows a person which rooms there are; what makes one a leak is pure, too.
 
 mod attempts;
+pub mod inventory;
+mod leak;
 mod plan;
 pub mod preflight;
+pub mod removal;
 mod rooms;
 pub mod trim;
 

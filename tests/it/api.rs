@@ -5,4 +5,5 @@ mod command_line;
 mod fake;
 mod manners;
 mod reads;
+mod rooms;
 mod watches;

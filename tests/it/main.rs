@@ -11,6 +11,8 @@ mod config;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod packaging;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod provider;
@@ -18,6 +20,8 @@ mod provider;
 mod queue;
 #[cfg(test)]
 mod recovery;
+#[cfg(test)]
+mod rooms;
 #[cfg(test)]
 mod sandbox;
 #[cfg(test)]

@@ -10,11 +10,13 @@ mod fields;
 mod outward;
 mod place_call;
 mod read;
+mod room;
 mod texts;
 
 pub use fields::{Violation, Violations, timestamp};
 pub use outward::attempt;
 pub use place_call::place_call;
+pub(crate) use room::{list_rooms, room};
 
 pub(crate) use enums::cancel_result;
 pub(crate) use read::{Watching, cancel_attempt, get_attempt, list_attempts, watch_attempts};

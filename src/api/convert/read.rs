@@ -65,14 +65,7 @@ pub(crate) fn list_attempts(
     let states = states(&mut wrong, &message.states);
     let from = wrong.time("create_time_from", message.create_time_from);
     let to = wrong.time("create_time_to", message.create_time_to);
-    let size = match usize::try_from(message.page_size) {
-        Ok(0) => limits.page_default,
-        Ok(size) => size.min(limits.page_max),
-        Err(_) => {
-            wrong.add("page_size", "must not be negative");
-            0
-        }
-    };
+    let size = wrong.page_size(message.page_size, limits);
     let list = workspace.map(|workspace| List {
         filter: Filter {
             workspace,
