@@ -25,6 +25,8 @@ pub struct Claim {
     pub private: Private,
     /// The right to dial.
     pub slot: Slot,
+    /// The records of the try, as they were committed.
+    pub seen: View,
 }
 
 /// An attempt after a decision.
@@ -151,7 +153,8 @@ impl Door {
         let session = SessionId::of(self.ledger.deployment(), &ws, &id, tries);
         let keys = [room_key(&ws, session), session_key(session)];
         if keys.iter().any(|key| !view.has(key)) {
-            return Ok(Decision::More(keys.into()));
+            // A session is named by attempt and try, and this try has just been counted.
+            return Ok(Decision::New(keys.into()));
         }
         if view.room(&ws, session)?.is_some() {
             return Err(Error::Fault(format!(

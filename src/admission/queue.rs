@@ -207,6 +207,7 @@ impl Admission {
                 attempt,
                 private,
                 slot,
+                seen: decided.seen,
             });
         }
         Ok(entered)
