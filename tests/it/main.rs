@@ -23,6 +23,8 @@ mod sandbox;
 #[cfg(test)]
 mod smoke;
 #[cfg(test)]
+mod stack;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod world;
