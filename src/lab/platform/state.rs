@@ -94,11 +94,7 @@ impl State {
                 .collect(),
             webhooks: platform.hooks.counts,
             dials: counts.dials.clone(),
-            requests: counts
-                .requests
-                .iter()
-                .map(|(method, count)| ((*method).to_owned(), *count))
-                .collect(),
+            requests: counts.requests(),
             legs_by_number: counts.by_number.clone(),
             legs_by_contact: counts.by_contact.clone(),
         }
@@ -114,6 +110,12 @@ pub(super) struct Leg {
     contact: Option<String>,
 }
 
+impl Leg {
+    pub(super) fn session(&self) -> &str {
+        &self.key.0
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     sip_calls: BTreeMap<Key, SipCall>,
@@ -126,6 +128,12 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn request(&mut self, method: &'static str) {
         *self.requests.entry(method).or_default() += 1;
+    }
+
+    /// Requests by method.
+    pub(super) fn requests(&self) -> BTreeMap<String, u64> {
+        let owned = |(method, count): (&&str, &u64)| ((*method).to_owned(), *count);
+        self.requests.iter().map(owned).collect()
     }
 
     pub(super) fn dial(&mut self, dial: &lk::CreateSipParticipantRequest) {
