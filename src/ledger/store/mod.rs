@@ -425,6 +425,8 @@ pub struct Info {
     pub records: BTreeMap<Kind, u64>,
     /// How many events its logs hold.
     pub events: u64,
+    /// How many commits it has applied since it was made, its partitions together.
+    pub commits: u64,
     /// Bytes on disk, where it has any.
     pub bytes: Option<u64>,
     /// Whether holding it proves that no other process serves from it.
