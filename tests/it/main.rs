@@ -11,6 +11,8 @@ mod config;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod pace;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod provider;
