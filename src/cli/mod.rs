@@ -11,6 +11,7 @@ pub mod sandbox;
 pub mod serve;
 pub mod store;
 
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -43,11 +44,11 @@ enum Command {
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
-        Command::Call(args) => wait_for(call::run(args)),
+        Command::Call(args) => wait_for(Box::pin(call::run(args))),
         Command::Config(args) => config::run(&args),
-        Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
-        Command::Sandbox(args) => wait_for(sandbox::run(args)),
-        Command::Serve(args) => wait_for(serve::run(args)),
+        Command::Healthcheck(args) => wait_for(Box::pin(healthcheck::run(args))),
+        Command::Sandbox(args) => wait_for(Box::pin(sandbox::run(args))),
+        Command::Serve(args) => wait_for(Box::pin(serve::run(args))),
         Command::Store(args) => store::run(&args),
     };
     done.unwrap_or_else(|error| {
@@ -60,7 +61,11 @@ pub fn run(cli: Cli) -> ExitCode {
     })
 }
 
-fn wait_for(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+/// Boxed, or the runtime's loop would be compiled three times for each subcommand, with the
+/// whole of it in each.
+fn wait_for(
+    work: Pin<Box<dyn Future<Output = anyhow::Result<ExitCode>>>>,
+) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

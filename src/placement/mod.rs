@@ -103,9 +103,11 @@ impl Placement {
             return;
         };
         let of = reserved.of.clone();
-        match self.bring_to_dial(reserved).await {
-            Ok(dialing) => self.dial(dialing).await,
-            Err(failed) => self.give_back(&of, failed).await,
+        // Each in a box of its own: what the stages before the dial need is given back before
+        // the phone rings, and ringing is where the time goes and the memory is held.
+        match Box::pin(self.bring_to_dial(reserved)).await {
+            Ok(dialing) => Box::pin(self.dial(dialing)).await,
+            Err(failed) => Box::pin(self.give_back(&of, failed)).await,
         }
     }
 
@@ -325,7 +327,7 @@ impl Start for Arc<Placement> {
     fn start(&self, claim: Claim) {
         let placement = Arc::clone(self);
         self.tasks
-            .spawn(TASK, async move { Box::pin(placement.run(claim)).await });
+            .spawn(TASK, async move { placement.run(claim).await });
     }
 }
 
