@@ -2,6 +2,7 @@
 //!
 //! Data goes to stdout, all else to stderr. Exit codes are those of [`output`].
 
+pub mod bench;
 pub mod call;
 mod client;
 pub mod config;
@@ -26,6 +27,8 @@ pub struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Measures on this host what a placement costs and how fast it is.
+    Bench(bench::Args),
     /// Places, reads, watches and cancels calls at a running service.
     Call(call::Args),
     /// Checks a configuration, or shows what is in effect and where it came from.
@@ -44,6 +47,7 @@ enum Command {
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
+        Command::Bench(args) => wait_for(Box::pin(bench::run(args))),
         Command::Call(args) => wait_for(Box::pin(call::run(args))),
         Command::Config(args) => config::run(&args),
         Command::Healthcheck(args) => wait_for(Box::pin(healthcheck::run(args))),

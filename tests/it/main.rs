@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod cancel;
