@@ -13,16 +13,21 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::enter::{Claim, Entered, Entry, Ticket};
 use super::place::Admission;
-use crate::ledger::record::{attempt_key, contact_key, number_key, pace_of};
+use crate::ledger::record::{attempt_key, contact_key, number_key, pace_of, waits_for};
 use crate::ledger::store::Queue;
 use crate::ledger::{Decision, Error, Observer};
 use crate::model::attempt::{Attempt, Rule, State};
 use crate::model::id::{AttemptId, Partition, Workspace};
 use crate::model::time::Time;
 use crate::runtime::stop::Stop;
+
+/// Longer than a task may take from its commit to telling of it; what is later still comes
+/// back by its own time.
+const LATELY: Duration = Duration::from_secs(1);
 
 /// Hears what is committed: counts what waits, and rings for what was freed.
 #[derive(Debug, Default)]
@@ -33,17 +38,49 @@ pub struct Bell {
 
 #[derive(Debug, Default)]
 struct Heard {
-    waiting: BTreeMap<Workspace, BTreeSet<AttemptId>>,
+    /// What waits, and what for.
+    waiting: BTreeMap<Workspace, BTreeMap<AttemptId, Option<String>>>,
+    /// How many wait for each of those: what nobody waits for need not be told when it is
+    /// freed, and hardly anything is waited for.
+    wanted: BTreeMap<String, usize>,
     /// Attempts that hold their contact and number. Only one that was among them frees
     /// anything: rung for every commit of a waiting attempt, the queue would decide it anew
     /// because it had just decided it, for as long as the pace says no.
     holding: BTreeSet<(Workspace, AttemptId)>,
     freed: BTreeSet<(Workspace, String)>,
+    /// What was freed within [`LATELY`] although nobody waited for it. Of two commits the
+    /// later one may be told first: whoever waits is woken by what was freed after its own
+    /// commit, and before that was told.
+    lately: BTreeMap<(Workspace, String), Instant>,
     /// When it is worth asking for those that wait for the pace of a trunk.
     paced: BTreeMap<String, Time>,
 }
 
 impl Heard {
+    /// An attempt waits for `what`, or waits no more.
+    fn changes(&mut self, attempt: &Attempt, waits: Option<Option<String>>) {
+        let (ws, id) = (&attempt.workspace, &attempt.id);
+        let before = self.waiting.get_mut(ws).and_then(|ids| ids.remove(id));
+        if let Some(Some(what)) = before
+            && let Some(count) = self.wanted.get_mut(&what)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.wanted.remove(&what);
+            }
+        }
+        let Some(what) = waits else { return };
+        if let Some(what) = &what {
+            *self.wanted.entry(what.clone()).or_default() += 1;
+            let freed = (ws.clone(), what.clone());
+            if self.lately.remove(&freed).is_some() {
+                self.freed.insert(freed);
+            }
+        }
+        let ids = self.waiting.entry(ws.clone()).or_default();
+        ids.insert(id.clone(), what);
+    }
+
     /// Somebody waits for a trunk, and it is not worth asking before `at`; whether that is
     /// earlier than was known.
     fn waits(&mut self, trunk: String, at: Time) -> bool {
@@ -79,7 +116,12 @@ impl Bell {
     }
 
     fn take_freed(&self) -> BTreeSet<(Workspace, String)> {
-        std::mem::take(&mut self.lock().freed)
+        let mut heard = self.lock();
+        let now = Instant::now();
+        heard
+            .lately
+            .retain(|_, freed| now.duration_since(*freed) < LATELY);
+        std::mem::take(&mut heard.freed)
     }
 
     // A std mutex, since nothing is awaited while it is held.
@@ -98,14 +140,13 @@ impl Observer for Bell {
             {
                 self.ring.notify_one();
             }
-            if attempt.state == State::Queued {
-                heard
-                    .waiting
-                    .entry(ws.clone())
-                    .or_default()
-                    .insert(attempt.id.clone());
-            } else if let Some(ids) = heard.waiting.get_mut(ws) {
-                ids.remove(&attempt.id);
+            let queued = attempt.state == State::Queued;
+            let what = (attempt.waiting.as_ref())
+                .filter(|_| queued)
+                .and_then(|waiting| waits_for(attempt, &waiting.reason));
+            heard.changes(attempt, queued.then_some(what));
+            if queued && !heard.freed.is_empty() {
+                self.ring.notify_one();
             }
             let who = (ws.clone(), attempt.id.clone());
             if attempt.state.holds() {
@@ -115,14 +156,21 @@ impl Observer for Bell {
             if !heard.holding.remove(&who) {
                 return;
             }
+            let now = Instant::now();
             for what in [
-                contact_key(ws, &attempt.spec.contact).to_string(),
-                number_key(ws, &attempt.number_key).to_string(),
+                contact_key(ws, &attempt.spec.contact).text(),
+                number_key(ws, &attempt.number_key).text(),
             ] {
-                heard.freed.insert((ws.clone(), what));
+                if heard.wanted.contains_key(&what) {
+                    heard.freed.insert((ws.clone(), what));
+                } else {
+                    heard.lately.insert((ws.clone(), what), now);
+                }
             }
             if let Some(at) = heard.paced.get_mut(&pace_of(attempt)) {
                 *at = Time::ZERO;
+            } else if heard.freed.is_empty() {
+                return;
             }
         }
         self.ring.notify_one();

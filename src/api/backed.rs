@@ -73,6 +73,11 @@ impl Core for Backed {
     ) -> Option<(Attempt, Version)> {
         let mut news = self.node.ledger().watch(workspace, id);
         loop {
+            // What was told last is what the caller has: a later commit is told too, so that
+            // there is nothing to read before.
+            if *news.borrow_and_update() == after && news.changed().await.is_err() {
+                news = self.node.ledger().watch(workspace, id);
+            }
             match self.node.ledger().attempt(workspace, id).await {
                 Ok(Some(found)) if found.1 > after => return Some(found),
                 Ok(None) => return None,

@@ -113,6 +113,16 @@ impl Key {
         &self.path
     }
 
+    /// As its `Display`, without the formatter's cost, which shows in every commit.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::with_capacity(self.path.len() + 2);
+        text.push(self.kind.letter());
+        text.push('/');
+        text.push_str(&self.path);
+        text
+    }
+
     /// From its text form, as `a/{workspace}/{attempt}`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
