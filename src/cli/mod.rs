@@ -2,6 +2,7 @@
 //!
 //! Data goes to stdout, all else to stderr. Exit codes are those of [`output`].
 
+pub mod bench;
 pub mod call;
 mod client;
 pub mod completions;
@@ -14,6 +15,7 @@ pub mod sandbox;
 pub mod serve;
 pub mod store;
 
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -28,6 +30,8 @@ pub struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Measures on this host what a placement costs and how fast it is.
+    Bench(bench::Args),
     /// Places, reads, watches and cancels calls at a running service.
     Call(call::Args),
     /// Prints the completions of a shell.
@@ -52,14 +56,15 @@ enum Command {
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
-        Command::Call(args) => wait_for(call::run(args)),
+        Command::Bench(args) => wait_for(Box::pin(bench::run(args))),
+        Command::Call(args) => wait_for(Box::pin(call::run(args))),
         Command::Completions(args) => completions::run(&args),
         Command::Config(args) => config::run(&args),
-        Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
+        Command::Healthcheck(args) => wait_for(Box::pin(healthcheck::run(args))),
         Command::Man(args) => man::run(&args),
         Command::Rooms(args) => rooms::run(args),
-        Command::Sandbox(args) => wait_for(sandbox::run(args)),
-        Command::Serve(args) => wait_for(serve::run(args)),
+        Command::Sandbox(args) => wait_for(Box::pin(sandbox::run(args))),
+        Command::Serve(args) => wait_for(Box::pin(serve::run(args))),
         Command::Store(args) => store::run(&args),
     };
     done.unwrap_or_else(|error| {
@@ -72,8 +77,10 @@ pub fn run(cli: Cli) -> ExitCode {
     })
 }
 
+/// Boxed, or the runtime's loop would be compiled three times for each subcommand, with the
+/// whole of it in each.
 pub(super) fn wait_for(
-    work: impl Future<Output = anyhow::Result<ExitCode>>,
+    work: Pin<Box<dyn Future<Output = anyhow::Result<ExitCode>>>>,
 ) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

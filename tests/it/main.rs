@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod cancel;
@@ -10,6 +12,8 @@ mod cancel;
 mod config;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod pace;
 #[cfg(test)]
 mod packaging;
 #[cfg(test)]
@@ -26,6 +30,8 @@ mod rooms;
 mod sandbox;
 #[cfg(test)]
 mod smoke;
+#[cfg(test)]
+mod stack;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

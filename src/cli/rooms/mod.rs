@@ -96,10 +96,10 @@ struct Delete {
 /// A log cannot be read, or the output cannot be written.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.act {
-        Act::List(args) => super::wait_for(list(args)),
-        Act::Leaks(args) if args.logs.is_empty() => super::wait_for(leaks(args)),
+        Act::List(args) => super::wait_for(Box::pin(list(args))),
+        Act::Leaks(args) if args.logs.is_empty() => super::wait_for(Box::pin(leaks(args))),
         Act::Leaks(args) => logs::leaks(&args.logs, args.older_than, args.output()),
-        Act::Delete(args) => super::wait_for(delete(args)),
+        Act::Delete(args) => super::wait_for(Box::pin(delete(args))),
     }
 }
 

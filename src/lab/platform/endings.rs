@@ -75,7 +75,7 @@ impl Platform {
 
     fn drop_call(&mut self, id: u64) {
         if let Some(leg) = self.calls.remove(&id).and_then(|call| call.leg) {
-            self.counts.leg_ends(&leg);
+            self.leg_ends(&leg);
         }
     }
 
@@ -89,7 +89,7 @@ impl Platform {
         if call.stage == Stage::Active
             && let Some(leg) = call.leg.take()
         {
-            self.counts.leg_ends(&leg);
+            self.leg_ends(&leg);
         }
     }
 
@@ -98,7 +98,7 @@ impl Platform {
             Step::BridgeLost => self.bridge_lost(id),
             Step::RingTimeout => {
                 if let Some(leg) = self.calls.get_mut(&id).and_then(|call| call.leg.take()) {
-                    self.counts.leg_ends(&leg);
+                    self.leg_ends(&leg);
                 }
             }
             Step::Deadline => {
