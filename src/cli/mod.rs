@@ -7,6 +7,7 @@ pub mod call;
 mod client;
 pub mod completions;
 pub mod config;
+pub mod demo;
 pub mod healthcheck;
 pub mod man;
 pub mod output;
@@ -38,6 +39,8 @@ enum Command {
     Completions(completions::Args),
     /// Checks a configuration, or shows what is in effect and where it came from.
     Config(config::Args),
+    /// Shows in half a minute what it is for: a campaign against a sandbox.
+    Demo(demo::Args),
     /// Asks a running service whether it is well.
     Healthcheck(healthcheck::Args),
     /// Prints the manual page.
@@ -60,6 +63,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Call(args) => wait_for(Box::pin(call::run(args))),
         Command::Completions(args) => completions::run(&args),
         Command::Config(args) => config::run(&args),
+        Command::Demo(args) => wait_for(Box::pin(demo::run(args))),
         Command::Healthcheck(args) => wait_for(Box::pin(healthcheck::run(args))),
         Command::Man(args) => man::run(&args),
         Command::Rooms(args) => rooms::run(args),

@@ -57,6 +57,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "api",
         &["admission", "config", "ledger", "model", "node", "runtime"],
     ),
+    ("demo", &["api", "config", "lab", "model", "runtime"]),
     (
         "bench",
         &[
@@ -69,6 +70,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "api",
             "bench",
             "config",
+            "demo",
             "lab",
             "ledger",
             "model",
