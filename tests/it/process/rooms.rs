@@ -146,13 +146,24 @@ async fn a_cut_line_is_told_and_a_young_room_may_be_open() {
         cut.stderr
             .contains("1 line that looks like ours could not be read")
     );
-    let young = stack.leaks_in(&[log.clone()], &["--older-than", "1h"]);
+    let young = stack.leaks_in(std::slice::from_ref(&log), &["--older-than", "1h"]);
     assert_eq!((young.code, names(&young).len()), (0, 0), "{young:?}");
     assert_eq!(young.json()["open"].as_array().unwrap().len(), 1);
     let text = stack.run(&["rooms", "leaks", "--logs", log.to_str().unwrap()]);
     assert_eq!(text.code, 1);
     assert!(text.stdout.starts_with("LEAKED ringonce-0-"), "{text:?}");
     assert!(text.stdout.contains(" w/a"), "{text:?}");
+    let nothing = stack.leaks_in(
+        &[stack.write("others.log", &FOREIGN.map(str::to_owned))],
+        &[],
+    );
+    assert_eq!(nothing.code, 0);
+    assert!(
+        nothing.stderr.contains("hint: no line tells of a room"),
+        "{nothing:?}"
+    );
+    assert_eq!(stack.leaks_in(&[log], &["--workspace", "w"]).code, 2);
+    assert_eq!(stack.run(&["rooms", "leaks", "--older-than", "1h"]).code, 2);
     let packed = stack.folder().join("old.log.gz");
     fs::write(&packed, [0x1f, 0x8b, 8, 0]).unwrap();
     let refused = stack.leaks_in(&[packed], &[]);
