@@ -223,3 +223,51 @@ async fn a_server_lists_its_rooms_and_deletes_one_when_told() {
     assert_eq!(unknown.code, 1, "{unknown:?}");
     assert!(unknown.stderr.contains("ROOM_NOT_OURS"), "{unknown:?}");
 }
+
+#[tokio::test]
+async fn a_server_tells_a_leak_with_its_reason_until_it_is_gone() {
+    let stack = Stack::with(
+        &[],
+        &[
+            "--set",
+            LOOK,
+            "--set",
+            "janitor.delete_timeout=500ms",
+            "--set",
+            "room.departure_timeout=10m",
+        ],
+    )
+    .await;
+    let refuse = |times: u32| {
+        json!({"name": "refuse", "method": "DeleteRoom", "status": 500, "code": "internal",
+            "times": times})
+    };
+    stack.throw(&refuse(1_000_000)).await;
+    stack.call(&place("a1", "c1", "+12025550186"));
+    let leaks = ["rooms", "leaks", "--json"];
+    let told = super::stack::until("a leak", async || {
+        Some(stack.run(&leaks)).filter(|ran| ran.code == 1)
+    })
+    .await;
+    let room = told.json();
+    assert_eq!(room["leak"], "LEAK_NOT_DELETED", "{told:?}");
+    assert_eq!(room["attemptId"], "a1");
+    assert_ne!(room["owned"], true);
+    let text = stack.run(&leaks[..2]);
+    assert!(
+        text.stdout.starts_with("LEAK NOT_DELETED ringonce-0-"),
+        "{text:?}"
+    );
+    assert!(text.stderr.contains("1 room, 1 leaked"), "{text:?}");
+    let failed = stack.run(&["rooms", "delete", room["name"].as_str().unwrap()]);
+    assert_eq!(failed.code, 5, "{failed:?}");
+    assert!(failed.stderr.contains("PLATFORM_UNAVAILABLE"), "{failed:?}");
+    stack.throw(&refuse(0)).await;
+    let gone = super::stack::until("no leak", async || {
+        Some(stack.run(&leaks)).filter(|ran| ran.code == 0)
+    })
+    .await;
+    assert_eq!(gone.stdout, "", "{gone:?}");
+    let state = stack.state().await;
+    assert_eq!(state["rooms"], json!([]));
+}
