@@ -51,7 +51,7 @@ struct List {
 struct Leaks {
     /// Finds them in these log files alone and asks no server; `-` is stdin. Files of several
     /// replicas belong together, in any order, with those that were rotated away.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "workspace")]
     logs: Vec<PathBuf>,
     /// With --logs: rooms that were younger than this where the logs end are open, not leaked,
     /// since a log does not say whether a call goes on. In the logs of a service that still
