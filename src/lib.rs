@@ -45,7 +45,8 @@
 //! 5. [`provider`]: all that knows `LiveKit`; `provider::classify` says what an answer proves.
 //! 6. [`reconcile`]: what a crash or a lost answer left open.
 //! 7. [`node`]: all of it put together, without a socket; [`api`] and [`cli`] are around it.
-//! 8. [`lab`]: a `LiveKit` that rings nobody, for proof and for trying it out.
+//! 8. [`lab`]: a `LiveKit` that rings nobody, for proof and for trying it out; [`demo`] plays a
+//!    campaign against it.
 //!
 //! [`runtime`], [`config`] and [`telemetry`] are what they all stand on. The long pages are
 //! in [`docs`]: architecture, guarantees, decisions, states and errors.
@@ -54,6 +55,7 @@ pub mod admission;
 pub mod api;
 pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod docs;
 pub mod lab;
 pub mod ledger;

@@ -5,6 +5,7 @@
 pub mod call;
 mod client;
 pub mod config;
+pub mod demo;
 pub mod healthcheck;
 pub mod output;
 pub mod sandbox;
@@ -29,6 +30,8 @@ enum Command {
     Call(call::Args),
     /// Checks a configuration, or shows what is in effect and where it came from.
     Config(config::Args),
+    /// Shows in half a minute what it is for: a campaign against a sandbox.
+    Demo(demo::Args),
     /// Asks a running service whether it is well.
     Healthcheck(healthcheck::Args),
     /// Runs a LiveKit that rings nobody.
@@ -45,6 +48,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Call(args) => wait_for(call::run(args)),
         Command::Config(args) => config::run(&args),
+        Command::Demo(args) => wait_for(demo::run(args)),
         Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
         Command::Sandbox(args) => wait_for(sandbox::run(args)),
         Command::Serve(args) => wait_for(serve::run(args)),

@@ -9,6 +9,8 @@ mod cancel;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod demo;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod process;

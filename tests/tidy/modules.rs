@@ -57,11 +57,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "api",
         &["admission", "config", "ledger", "model", "node", "runtime"],
     ),
+    ("demo", &["api", "config", "lab", "model", "runtime"]),
     (
         "cli",
         &[
             "api",
             "config",
+            "demo",
             "lab",
             "ledger",
             "model",

@@ -22,6 +22,21 @@ impl Folder {
             .map_err(Error::Folder)
     }
 
+    /// A new one in memory, where the host has such: a busy disk, on which each commit may take
+    /// seconds, does not hold up what is about something else. A process that is killed loses
+    /// nothing there either; only a host would.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Folder`].
+    pub fn in_memory() -> Result<Self, Error> {
+        tempfile::Builder::new()
+            .prefix("ringonce-")
+            .tempdir_in("/dev/shm")
+            .map(Self)
+            .or_else(|_| Self::new())
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
