@@ -10,7 +10,7 @@ use tonic::Request;
 use tonic::transport::Channel;
 
 use super::queue::{Heard, Seen, Worker};
-use super::script::{Call, WORKSPACE};
+use super::script::{Call, Scene, WORKSPACE};
 use crate::api::proto::attempt::{Disposition, State};
 use crate::api::{proto, timestamp};
 use crate::lab::stack::{Error, Folder, Program, Serve, ServeSetup};
@@ -135,11 +135,8 @@ impl Worker for Ours {
 
 impl Ours {
     fn request(&self, call: &Call) -> proto::PlaceCallRequest {
-        let campaign = if call.id == "survey" {
-            "survey"
-        } else {
-            "main"
-        };
+        let two = call.scene == Scene::TwoCampaigns;
+        let campaign = if two { &call.id } else { "main" };
         proto::PlaceCallRequest {
             workspace: WORKSPACE.to_owned(),
             attempt_id: call.id.clone(),

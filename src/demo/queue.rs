@@ -177,3 +177,56 @@ impl Queue {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::super::script::calls;
+    use super::*;
+
+    /// Hears nothing of so many deliveries, and acknowledges the next.
+    #[derive(Debug)]
+    struct Deaf {
+        to: usize,
+        taken: AtomicUsize,
+    }
+
+    #[async_trait]
+    impl Worker for Deaf {
+        async fn deliver(&self, _: &Call) -> Heard {
+            if self.taken.fetch_add(1, Ordering::SeqCst) < self.to {
+                pending::<()>().await;
+            }
+            Heard::Ack
+        }
+        async fn cancel(&self, _: &Call) -> Heard {
+            Heard::Ack
+        }
+        async fn kill(&self) -> Result<(), stack::Error> {
+            Ok(())
+        }
+        async fn restart(&self) -> Result<(), stack::Error> {
+            Ok(())
+        }
+        async fn look(&self) -> Option<BTreeMap<String, Seen>> {
+            None
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_acknowledged_comes_again_but_not_for_ever() {
+        for (to, deliveries, done) in [(0, 1, true), (2, 3, true), (9, DELIVERIES, false)] {
+            let taken = AtomicUsize::new(0);
+            let worker = Arc::new(Deaf { to, taken });
+            let queue = Queue::new(worker, Tasks::default());
+            let call = calls().remove(0);
+            queue.send(call.clone(), None);
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            let message = queue.message(&call.id);
+            assert_eq!((message.deliveries, message.done), (deliveries, done));
+            assert_eq!(queue.is_empty(), done);
+        }
+    }
+}

@@ -64,7 +64,7 @@ pub enum Error {
     /// The screen cannot be written to.
     #[error("failed to write to stdout")]
     Screen(#[source] std::io::Error),
-    /// Somebody pressed ^C.
+    /// A signal said so.
     #[error("interrupted")]
     Interrupted,
 }
@@ -78,11 +78,27 @@ pub async fn run(program: &Program, options: &Options) -> Result<Report, Error> 
     let tasks = Tasks::default();
     let played = tokio::select! {
         biased;
-        _ = tokio::signal::ctrl_c() => Err(Error::Interrupted),
+        () = interrupted() => Err(Error::Interrupted),
         played = staged(program, options, &tasks) => played,
     };
     tasks.abort_all();
     played
+}
+
+/// SIGINT or SIGTERM: the processes that were started must not outlive this one.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut term) => drop(term.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = terminated => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
 }
 
 async fn staged(program: &Program, options: &Options, tasks: &Tasks) -> Result<Report, Error> {

@@ -116,7 +116,7 @@ impl Scene {
             }
             Self::NoAgent => vec![Call {
                 agent: NOBODY,
-                join_timeout: Some(Duration::from_secs(1)),
+                join_timeout: Some(Duration::from_millis(500)),
                 ..one("no-agent", "hana", "21")
             }],
             Self::LostReply => vec![one("lost-reply", "ida", "22")],

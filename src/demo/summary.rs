@@ -87,11 +87,29 @@ pub(super) fn of(report: &Report, ink: Ink) -> String {
     text.push_str(&ink.bold(&heading(names.into_iter())));
     text.push('\n');
     counts(&mut text, &sides, ink);
+    text.push('\n');
+    if let Some(naive) = sides.last() {
+        paragraph(&mut text, &lesson(naive));
+    }
     if ours {
-        text.push('\n');
-        text.push_str(&words(report, ink));
+        words(&mut text, report, ink);
     }
     text
+}
+
+fn paragraph(text: &mut String, words: &str) {
+    text.push_str(&wrap(words));
+    text.push('\n');
+}
+
+/// What the other side teaches.
+fn lesson(naive: &Report) -> String {
+    format!(
+        "A lock that expires is no proof that its holder has stopped, and an error is no proof \
+         that no phone rings: {} rings too many. In {} rooms nobody ever was but an agent; \
+         LiveKit closes them after five minutes.",
+        naive.double_rings, naive.leaked_rooms,
+    )
 }
 
 /// A line for each call; calls that went alike share one.
@@ -164,16 +182,18 @@ fn counts(text: &mut String, sides: &[&Report], ink: Ink) {
 }
 
 /// What is left to say of our side.
-fn words(report: &Report, ink: Ink) -> String {
-    let mut text = String::new();
-    if let (Some(created), Some(deleted)) = (report.rooms_created, report.rooms_deleted) {
-        writeln!(
-            text,
-            "Rooms in the server's log: {created} created, {deleted} deleted."
-        )
-        .expect("a String can be written to");
-    }
-    writeln!(text, "{}", wrap(&prevented(report))).expect("a String can be written to");
+fn words(text: &mut String, report: &Report, ink: Ink) {
+    let (created, deleted) = (report.rooms_created, report.rooms_deleted);
+    text.push('\n');
+    paragraph(
+        text,
+        &format!(
+            "ringonce: {} rooms created and {} deleted, by the server's log. {}",
+            created.unwrap_or_default(),
+            deleted.unwrap_or_default(),
+            prevented(report)
+        ),
+    );
     if report.uncertain > 0 {
         let uncertain = format!(
             "{} calls are uncertain: the reply was lost, or the server was killed before it came. \
@@ -181,18 +201,17 @@ fn words(report: &Report, ink: Ink) -> String {
              version does not settle them by itself.",
             report.uncertain
         );
-        writeln!(text, "{}", wrap(&uncertain)).expect("a String can be written to");
+        paragraph(text, &uncertain);
     }
-    let verdict = if report.kept() {
-        ink.of(
-            Mood::Good,
-            "Kept: no call rang twice, nobody was called twice at once, no room is left.",
-        )
+    text.push('\n');
+    let (mood, verdict) = if report.kept() {
+        let kept = "Kept: no call rang twice, nobody was called twice at once, no room is left.";
+        (Mood::Good, kept)
     } else {
-        ink.of(Mood::Bad, "BROKEN: see above.")
+        (Mood::Bad, "BROKEN: see above.")
     };
-    writeln!(text, "{verdict} ({} s)", report.elapsed_seconds).expect("a String can be written to");
-    text
+    let seconds = report.elapsed_seconds;
+    writeln!(text, "{} ({seconds} s)", ink.of(mood, verdict)).expect("a String can be written to");
 }
 
 /// What kept phones from ringing once more, in a sentence.

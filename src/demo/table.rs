@@ -113,8 +113,8 @@ pub(super) fn cell(scene: Scene, side: &Side, view: &View) -> Cell {
         words.push("dialing");
     }
     if seen.iter().any(|seen| seen.failed) {
-        let over = calls.iter().all(|call| side.queue.message(&call.id).over());
-        return if over {
+        let lost = |call: &&Call| view.sip_calls(call) == 0 && side.queue.message(&call.id).over();
+        return if calls.iter().any(lost) {
             told(Mood::Bad, "NEVER CALLED")
         } else {
             told(Mood::Open, "failed, once more")

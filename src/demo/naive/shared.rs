@@ -97,3 +97,19 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_lock_holds_until_it_expires_whoever_still_works() {
+        let shared = Shared::default();
+        assert_eq!(shared.lock("a"), Lock::Ours);
+        assert_eq!(shared.lock("a"), Lock::Taken);
+        assert_eq!(shared.lock("b"), Lock::Ours);
+        tokio::time::advance(LOCK).await;
+        assert_eq!(shared.lock("a"), Lock::Ours);
+        assert_eq!(shared.prevented()["lock"], 1);
+    }
+}
