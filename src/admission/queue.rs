@@ -57,8 +57,8 @@ struct Heard {
 }
 
 impl Heard {
-    /// An attempt waits for `what`, or waits no more.
-    fn changes(&mut self, attempt: &Attempt, waits: Option<Option<String>>) {
+    /// An attempt waits, or waits no more.
+    fn changes(&mut self, attempt: &Attempt) {
         let (ws, id) = (&attempt.workspace, &attempt.id);
         let before = self.waiting.get_mut(ws).and_then(|ids| ids.remove(id));
         if let Some(Some(what)) = before
@@ -69,7 +69,11 @@ impl Heard {
                 self.wanted.remove(&what);
             }
         }
-        let Some(what) = waits else { return };
+        if attempt.state != State::Queued {
+            return;
+        }
+        let waiting = attempt.waiting.as_ref();
+        let what = waiting.and_then(|waiting| waits_for(attempt, &waiting.reason));
         if let Some(what) = &what {
             *self.wanted.entry(what.clone()).or_default() += 1;
             let freed = (ws.clone(), what.clone());
@@ -140,12 +144,8 @@ impl Observer for Bell {
             {
                 self.ring.notify_one();
             }
-            let queued = attempt.state == State::Queued;
-            let what = (attempt.waiting.as_ref())
-                .filter(|_| queued)
-                .and_then(|waiting| waits_for(attempt, &waiting.reason));
-            heard.changes(attempt, queued.then_some(what));
-            if queued && !heard.freed.is_empty() {
+            heard.changes(attempt);
+            if attempt.state == State::Queued && !heard.freed.is_empty() {
                 self.ring.notify_one();
             }
             let who = (ws.clone(), attempt.id.clone());

@@ -137,10 +137,15 @@ impl Bare {
                 send_by: None,
             })
             .await;
-        match reply.answer {
-            Answer::Refused(refusal) if refusal.sip_code == Some(486) => Ok(room),
-            other => Err(Error::Bare(format!("CreateSIPParticipant: {other:?}"))),
+        if let Answer::Refused(refusal) = &reply.answer
+            && refusal.sip_code == Some(486)
+        {
+            return Ok(room);
         }
+        Err(Error::Bare(format!(
+            "CreateSIPParticipant: {:?}",
+            reply.answer
+        )))
     }
 
     async fn delete(&self, room: &crate::model::id::RoomName) -> Result<(), Error> {

@@ -7,13 +7,17 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
-use tonic::Request;
+use tonic::{Code, Request};
 
 use super::report::share;
 use super::stand::Client;
 use super::{Error, Ground};
 use crate::api::proto;
 use crate::model::time::Time;
+
+/// How often a call is sent again that was not decided, and the pause before.
+const TRIES: u32 = 100;
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// The workspace of all load.
 pub(super) const WORKSPACE: &str = "bench";
@@ -75,12 +79,12 @@ pub(super) async fn closed(
         let (told, act, numbers) = (told.clone(), Arc::clone(&act), Arc::clone(&numbers));
         ground.tasks.spawn("bench.closed", async move {
             while Instant::now() < end {
-                let begin = Instant::now();
+                let mine = Instant::now();
                 let done = act(numbers.fetch_add(1, Ordering::Relaxed)).await;
                 let over = done.is_err();
                 let one = done.map(|room| One {
                     room,
-                    took: begin.elapsed(),
+                    took: mine.elapsed(),
                     late: Duration::ZERO,
                 });
                 if told.send(one).is_err() || over {
@@ -208,9 +212,18 @@ pub(super) fn placing(
             let Some(mut client) = client else {
                 return Err(Error::Late("a connection"));
             };
-            let answer = client.place_call(Request::new(message)).await;
-            let answer = answer.map_err(|status| Error::Refused(status.message().to_owned()))?;
-            Ok(answer.into_inner().room)
+            let mut tries = 0;
+            loop {
+                match client.place_call(Request::new(message.clone())).await {
+                    Ok(answer) => return Ok(answer.into_inner().room),
+                    // As every client may: nothing was decided. The time counts.
+                    Err(status) if status.code() == Code::Unavailable && tries < TRIES => {
+                        tries += 1;
+                        sleep(AGAIN).await;
+                    }
+                    Err(status) => return Err(Error::Refused(status.message().to_owned())),
+                }
+            }
         })
     })
 }

@@ -96,10 +96,8 @@ pub struct Plan {
     pub known: u64,
     /// Calls that ring at once, few and many: memory is the slope between the two.
     pub ringing: [u64; 2],
-    /// How long they ring: longer than it takes to start them all.
+    /// How long they ring. They are asked for evenly in the first half of it.
     pub ring: Duration,
-    /// How many of them are asked for in a second.
-    pub ring_rate: f64,
     /// Attempts in the store at the start.
     pub stored: u64,
     /// Starts that are measured.
@@ -121,7 +119,6 @@ impl Plan {
             known: 1_000,
             ringing: [2_000, 10_000],
             ring: Duration::from_secs(45),
-            ring_rate: 1_000.0,
             stored: 100_000,
             starts: 5,
             quick: false,
@@ -140,7 +137,6 @@ impl Plan {
             known: 50,
             ringing: [20, 60],
             ring: Duration::from_secs(5),
-            ring_rate: 100.0,
             stored: 1_000,
             starts: 2,
             quick: true,

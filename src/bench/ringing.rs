@@ -50,23 +50,16 @@ pub(super) async fn measure(
     add(("memory of a ringing call", "kB"), vec![slope], most(40.0));
     add(("memory, few", "kB"), vec![float(few.kilobytes)], None);
     add(("memory, many", "kB"), vec![float(many.kilobytes)], None);
-    for (name, values) in [
-        ("INVITE after its marker", many.dialed),
-        ("settled after its end", many.settled),
-    ] {
-        let (p99, last) = (share(&values, 0.99), share(&values, 1.0));
-        let (p99_name, last_name) = match name {
-            "settled after its end" => {
-                ("settled after its end, p99", "settled after its end, last")
-            }
-            _ => (
-                "INVITE after its marker, p99",
-                "INVITE after its marker, last",
-            ),
-        };
-        add((p99_name, "s"), vec![p99], None);
-        add((last_name, "s"), vec![last], most(1.0));
-    }
+    let (p99, last) = (share(&many.dialed, 0.99), share(&many.dialed, 1.0));
+    add(("INVITE after its marker, p99", "s"), vec![p99], None);
+    add(
+        ("INVITE after its marker, last", "s"),
+        vec![last],
+        most(1.0),
+    );
+    let (p99, last) = (share(&many.settled, 0.99), share(&many.settled, 1.0));
+    add(("settled after its end, p99", "s"), vec![p99], None);
+    add(("settled after its end, last", "s"), vec![last], most(1.0));
     Ok(())
 }
 
@@ -80,7 +73,8 @@ async fn ring(ground: &Ground, plan: &Plan, count: u64, tls: bool) -> Result<Run
         ground.clock.now(),
     );
     let first = stand.take(count);
-    load::open(ground, first, count, plan.ring_rate, placing).await?;
+    let rate = float(count) / (plan.ring.as_secs_f64() / 2.0);
+    load::open(ground, first, count, rate, placing).await?;
     let wanted = usize::try_from(count).unwrap_or(usize::MAX);
     stand
         .until("that all phones ring at once", |tally| tally.legs >= wanted)

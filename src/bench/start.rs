@@ -34,7 +34,7 @@ pub(super) async fn measure(
             ground.clock.now(),
         );
         let first = stand.take(RINGING);
-        load::open(ground, first, RINGING, plan.ring_rate, placing).await?;
+        load::open(ground, first, RINGING, plan.rate, placing).await?;
         stand
             .until("phones that ring", |tally| tally.legs > 0)
             .await?;

@@ -30,7 +30,7 @@ pub struct Args {
     /// How long a block lasts; there are five of each kind.
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
-    /// How long a call of the section `ringing` rings: longer than it takes to start them.
+    /// How long a call of the section `ringing` rings; they are started in the first half.
     #[arg(long, value_name = "SPAN", value_parser = humantime::parse_duration)]
     ring: Option<Duration>,
 }

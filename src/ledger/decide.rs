@@ -246,3 +246,124 @@ impl Ledger {
         self.store.exclusive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::ledger::record::{Session, Stored};
+    use crate::ledger::store::memory::{Call, Fate, Memory, Scripted};
+    use crate::model::id::SessionId;
+    use crate::runtime::clock::SystemClock;
+    use crate::runtime::ids::RandomIds;
+
+    /// A ledger, and how often its store was read.
+    async fn ledger() -> (Ledger, Arc<AtomicU32>) {
+        let ids = Arc::new(RandomIds::seeded(1));
+        let epoch = Epoch {
+            id: ids.uuid(),
+            since: crate::model::time::Time::ZERO,
+        };
+        let loads = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&loads);
+        let script = Scripted(move |call: Call<'_>| {
+            if matches!(call, Call::Load(..)) {
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+            Fate::default()
+        });
+        let store = Memory::new(1, epoch).scripted(Arc::new(script));
+        let (keys, clock) = (Keys::random(ids.as_ref()), Arc::new(SystemClock));
+        let opened = Ledger::open(
+            Arc::new(store),
+            keys,
+            None,
+            clock,
+            ids,
+            News::new(Vec::new()),
+            Duration::from_secs(1),
+        );
+        let ledger = opened.await.unwrap();
+        loads.store(0, Ordering::SeqCst);
+        (ledger, loads)
+    }
+
+    fn session(number: u32) -> Session {
+        Session {
+            session: SessionId::parse("6f0b1d5e-4c1a-4d07-9a39-1b8e72f455d1").unwrap(),
+            workspace: "w".parse().unwrap(),
+            attempt: "a".parse().unwrap(),
+            number,
+        }
+    }
+
+    /// Counts the record up; the number that it had.
+    fn count_up(view: &View) -> Result<Decision<u32>, Error> {
+        let found = view.session(session(0).session)?;
+        let number = found.map_or(0, |found| found.number);
+        let mut change = Change::default();
+        change.put(&session(number + 1))?;
+        Ok(Decision::Write(change, number))
+    }
+
+    #[tokio::test]
+    async fn what_was_seen_needs_no_read_and_what_is_out_of_date_harms_nothing() {
+        let (ledger, loads) = ledger().await;
+        let ws = session(0).workspace;
+        let first = ledger.decide(&ws, vec![session(0).key()], count_up).await;
+        let first = first.unwrap();
+        assert_eq!((first.answer, loads.load(Ordering::SeqCst)), (0, 1));
+        let old = first.seen.clone();
+        let second = ledger.decide_from(&ws, first.seen, count_up).await.unwrap();
+        assert_eq!((second.answer, loads.load(Ordering::SeqCst)), (1, 1));
+        // Two commits behind: the commit finds it out and says what is there.
+        let third = ledger.decide_from(&ws, old, count_up).await.unwrap();
+        assert_eq!(third.answer, 2);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_writes_nothing_is_given_on_what_is_read() {
+        let (ledger, loads) = ledger().await;
+        let ws = session(0).workspace;
+        let seen = ledger.decide(&ws, vec![session(0).key()], count_up).await;
+        let seen = seen.unwrap().seen;
+        ledger
+            .decide_from(&ws, seen.clone(), count_up)
+            .await
+            .unwrap();
+        let before = loads.load(Ordering::SeqCst);
+        let read = |view: &View| {
+            let found = view.session(session(0).session)?;
+            Ok(Decision::Keep(found.map(|found| found.number)))
+        };
+        let kept = ledger.decide_from(&ws, seen.clone(), read).await.unwrap();
+        assert_eq!(kept.answer, Some(2));
+        assert_eq!(loads.load(Ordering::SeqCst), before + 1);
+        // An error of what is out of date is none, either.
+        let strict = |view: &View| match view.session(session(0).session)? {
+            Some(found) if found.number == 2 => Ok(Decision::Keep(())),
+            Some(_) | None => Err(Error::Fault("it should have been 2".to_owned())),
+        };
+        ledger.decide_from(&ws, seen, strict).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_taken_to_be_new_is_found_if_it_is_there() {
+        let (ledger, loads) = ledger().await;
+        let ws = session(0).workspace;
+        let key = session(0).key();
+        let anew = |view: &View| {
+            if !view.has(&session(0).key()) {
+                return Ok(Decision::New(vec![session(0).key()]));
+            }
+            count_up(view)
+        };
+        let first = ledger.decide(&ws, Vec::new(), anew).await.unwrap();
+        assert_eq!(first.answer, 0);
+        let second = ledger.decide(&ws, Vec::new(), anew).await.unwrap();
+        assert_eq!(second.answer, 1, "the record was there");
+        assert!(second.seen.has(&key));
+        assert_eq!(loads.load(Ordering::SeqCst), 2, "of no keys, each");
+    }
+}

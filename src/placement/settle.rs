@@ -105,12 +105,8 @@ impl Settler {
             .await
     }
 
-    /// The same, by whoever has `seen` the records of the try already.
-    ///
-    /// # Errors
-    ///
-    /// As [`Settler::settle`].
-    pub async fn settle_from(
+    /// The same, by whoever has `seen` the records of the try.
+    pub(super) async fn settle_from(
         &self,
         of: &Try,
         seen: View,
@@ -146,11 +142,10 @@ impl Settler {
                 settling.decide(finding).map(|decision| decision.map(Some))
             })
             .await?;
-        let seen = decided.seen;
         Ok(decided.answer.map(|(attempt, closing)| Settlement {
             attempt,
             closing,
-            seen,
+            seen: decided.seen,
         }))
     }
 }
