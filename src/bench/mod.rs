@@ -136,7 +136,7 @@ impl Plan {
             replays_in_flight: 16,
             known: 50,
             ringing: [20, 60],
-            ring: Duration::from_secs(5),
+            ring: Duration::from_secs(12),
             stored: 1_000,
             starts: 2,
             quick: true,
