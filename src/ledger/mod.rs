@@ -4,6 +4,7 @@
 //! on them, commits what it says with the version of every record that it saw, and
 //! decides anew on a conflict. State, events and timers of one change are one commit.
 
+pub mod call;
 pub mod change;
 pub mod decide;
 pub mod news;
@@ -14,6 +15,7 @@ pub mod seal;
 pub mod store;
 pub mod view;
 
+pub use call::CallRecord;
 pub use change::{AttemptChanged, Change, Decision};
 pub use decide::{Decided, Ledger};
 pub use news::{News, Observer};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::call::{CallRecord, call_key};
 use super::record::{
     Contact, FORMAT, Number, Room, Session, Stored, attempt_key, contact_key, number_key, room_key,
     session_key,
@@ -93,6 +94,15 @@ impl View {
     /// As [`View::attempt`].
     pub fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
         self.get(&session_key(session))
+    }
+
+    /// What was seen of a session's call; `None` if nothing was.
+    ///
+    /// # Errors
+    ///
+    /// As [`View::attempt`].
+    pub fn call(&self, ws: &Workspace, session: SessionId) -> Result<Option<CallRecord>, Error> {
+        self.get(&call_key(ws, session))
     }
 
     fn get<T: Stored>(&self, key: &Key) -> Result<Option<T>, Error> {

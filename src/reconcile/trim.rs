@@ -38,6 +38,7 @@ async fn pass(ledger: &Ledger, config: &Config) -> Result<(), Error> {
             Kind::Contact,
             Kind::Number,
             Kind::Room,
+            Kind::Call,
         ] {
             ledger
                 .trim(p, Trim::Records(kind), ids, limits.trim_batch)

@@ -55,18 +55,21 @@ pub enum Kind {
     Number,
     /// `r/{workspace}/{session}`: a room, planned, created or gone.
     Room,
+    /// `k/{workspace}/{session}`: what was seen of a session's call.
+    Call,
     /// `m/{name}`: what the store knows of itself: epoch, key fingerprint, deployment.
     Meta,
 }
 
 impl Kind {
     /// Every kind, in the order of the letters that stand for them here.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Attempt,
         Self::Session,
         Self::Contact,
         Self::Number,
         Self::Room,
+        Self::Call,
         Self::Meta,
     ];
 
@@ -79,6 +82,7 @@ impl Kind {
             Self::Contact => 'c',
             Self::Number => 'n',
             Self::Room => 'r',
+            Self::Call => 'k',
             Self::Meta => 'm',
         }
     }
