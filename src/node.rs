@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use crate::admission::queue::Bell;
 use crate::admission::{Admission, Pace};
 use crate::config::Config;
+use crate::inbox::Inbox;
 use crate::ledger::open::OpenError;
 use crate::ledger::seal::Keys;
 use crate::ledger::store::Store;
@@ -23,7 +24,7 @@ use crate::provider::{Client, Credentials, Limits};
 use crate::reconcile::{Reconciler, preflight, trim};
 use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
-use crate::runtime::stop::{StopSender, stop};
+use crate::runtime::stop::{Stop, StopSender, stop};
 use crate::runtime::tasks::Tasks;
 
 /// What a node stands on: its ports, and what would otherwise be global.
@@ -51,6 +52,7 @@ pub struct Node {
     client: Arc<Client>,
     admission: Arc<Admission>,
     pace: Arc<Pace>,
+    inbox: Arc<Inbox>,
     tasks: Tasks,
     drain: StopSender,
     stop: StopSender,
@@ -79,6 +81,10 @@ impl Node {
         )
         .await?;
         let ledger = Arc::new(ledger);
+        let signer = (
+            ground.credentials.key.clone(),
+            ground.credentials.secret.clone(),
+        );
         let client = Arc::new(Client::new(
             ground.wire,
             ground.credentials,
@@ -115,16 +121,25 @@ impl Node {
             Arc::clone(&settler),
             Arc::clone(&config),
         ));
+        let inbox = Arc::new(Inbox::new(
+            Arc::clone(&ledger),
+            Arc::clone(&rooms),
+            Arc::clone(&settler),
+            Arc::clone(&config),
+            signer,
+        ));
         reconciler.tell_of_open(&observers).await?;
         let cleaning = janitor::run(queue, settler, rooms, tasks.clone(), stopping.clone());
         tasks.spawn("janitor", cleaning);
         tasks.spawn("reconciler", reconciler.run(stopping.clone()));
+        tasks.spawn("inbox", Arc::clone(&inbox).run(stopping.clone()));
         tasks.spawn("trim", trim::run(ledger, config, stopping));
         tasks.spawn("queue", Arc::clone(&admission).run_queue(draining));
         Ok(Self {
             client,
             admission,
             pace,
+            inbox,
             tasks,
             drain,
             stop,
@@ -154,6 +169,18 @@ impl Node {
     #[must_use]
     pub fn pace(&self) -> &Arc<Pace> {
         &self.pace
+    }
+
+    /// What takes webhooks; also while it drains, since what rings goes on.
+    #[must_use]
+    pub fn inbox(&self) -> &Arc<Inbox> {
+        &self.inbox
+    }
+
+    /// Is asked when the node shuts down.
+    #[must_use]
+    pub fn stopping(&self) -> Stop {
+        self.stop.listen()
     }
 
     /// Its tasks.

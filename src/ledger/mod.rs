@@ -10,6 +10,7 @@ pub mod decide;
 pub mod news;
 pub mod open;
 pub mod read;
+pub mod receipt;
 pub mod record;
 pub mod seal;
 pub mod store;

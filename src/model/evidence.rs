@@ -118,9 +118,6 @@ pub fn read(call: &Call, asked: &Asked) -> Evidence {
     if asked.pending {
         return Evidence::Nothing;
     }
-    let Some((_, last)) = call.leg() else {
-        return Evidence::Nothing;
-    };
     if let Some((sid, answered)) = call.answered() {
         let leg = verdict::Leg {
             call: answered.call.clone().unwrap_or_default(),
@@ -129,7 +126,7 @@ pub fn read(call: &Call, asked: &Asked) -> Evidence {
         let proof = describe(sid, answered);
         // A platform that restarts joins its leg again under another sid: only the last join's
         // leaving is an end.
-        return if call.is_over(last) {
+        return if call.ended().is_some() {
             Evidence::Ended { leg, proof }
         } else {
             Evidence::Answered { leg, proof }

@@ -15,6 +15,7 @@ use super::config::Flags;
 use super::output;
 use crate::api::{self, Backed};
 use crate::config::{self, Config};
+use crate::inbox;
 use crate::ledger::open::OpenError;
 use crate::node::{Ground, Node};
 use crate::provider::Credentials;
@@ -73,6 +74,16 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             format!("failed to listen on {address}; free it, or name another by --listen")
         })?;
     let address = listener.local_addr()?;
+    let webhooks = TcpListener::bind(config.listen.webhook)
+        .await
+        .with_context(|| {
+            let address = config.listen.webhook;
+            format!(
+                "failed to listen for webhooks on {address}; free it, or name another by \
+                 --webhook-listen"
+            )
+        })?;
+    let webhook = webhooks.local_addr()?;
     let tasks = Tasks::default();
     let ground = Ground {
         store: opened.store,
@@ -91,7 +102,17 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Err(error @ OpenError::Ledger(_)) => return Err(error.into()),
     };
-    say_ready(address, &node, &opened.location);
+    tasks.spawn(
+        "webhooks",
+        inbox::http::serve(
+            webhooks,
+            Arc::clone(node.inbox()),
+            config.webhooks.clone(),
+            tasks.clone(),
+            node.stopping(),
+        ),
+    );
+    say_ready(address, webhook, &node, &opened.location);
     node.preflight(config.trunks.keys().cloned().collect());
     let core = Arc::new(Backed::new(Arc::clone(&node)));
     let parts = api::Parts { core, clock, tasks };
@@ -154,13 +175,13 @@ async fn serve(
 }
 
 /// One line of JSON on stderr, whatever the log's format: what waits for it reads the port.
-fn say_ready(address: SocketAddr, node: &Node, store: &str) {
+fn say_ready(address: SocketAddr, webhook: SocketAddr, node: &Node, store: &str) {
     let line = serde_json::json!({
         "event": "ready",
         "grpc": address.to_string(),
-        "webhook": null,
+        "webhook": webhook.to_string(),
         "admin": null,
-        "note": "the webhook and admin listeners are not served by this version and stay closed",
+        "note": "the admin listener is not served by this version and stays closed",
         "deployment": node.ledger().deployment().as_str(),
         "store": store,
     });

@@ -231,6 +231,18 @@ impl Call {
         leg.left.is_some() || room.is_some_and(|room| room.finished.is_some())
     }
 
+    /// The callee's leg, if the last of them is over: it left for good, or its room was
+    /// finished. A join that only made place for another, or that a server's end cut off, is
+    /// not: it comes back under another sid.
+    #[must_use]
+    pub fn ended(&self) -> Option<(&str, &Leg)> {
+        let (sid, leg) = self.leg()?;
+        let room = leg.room.as_ref().and_then(|room| self.rooms.get(room));
+        let finished = room.is_some_and(|room| room.finished.is_some());
+        let left = leg.left.is_some_and(|left| left.reason.is_for_good());
+        (finished || left).then_some((sid, leg))
+    }
+
     /// LiveKit's id of the SIP call, as soon as anything showed it.
     #[must_use]
     pub fn call_id(&self) -> Option<&str> {

@@ -115,12 +115,13 @@ pub struct Left {
 }
 
 impl Left {
-    /// The one of two reports of the same leaving that is kept: one with a reason before one
-    /// without, then the earlier, then by the reason's order. Symmetric, so that the order of
+    /// The one of two reports of the same leaving that is kept: one with a reason that is
+    /// known before one without, then the earlier, then by the reason's order. Symmetric, so that the order of
     /// arrival does not show.
     #[must_use]
     pub(super) fn best(self, other: Self) -> Self {
-        let key = |left: Self| (left.reason == LeftReason::Unknown, left.at, left.reason);
+        let vague = |reason| matches!(reason, LeftReason::Unknown | LeftReason::Other);
+        let key = |left: Self| (vague(left.reason), left.at, left.reason);
         if key(other) < key(self) { other } else { self }
     }
 }
@@ -198,6 +199,32 @@ impl LeftReason {
     pub fn read(text: &str) -> Self {
         let known = REASONS.iter().find(|(_, name)| *name == text);
         known.map_or(Self::Other, |(reason, _)| *reason)
+    }
+
+    /// Whether a leg that left so does not come back by itself.
+    #[must_use]
+    pub const fn is_for_good(self) -> bool {
+        match self {
+            Self::DuplicateIdentity
+            | Self::ServerShutdown
+            | Self::StateMismatch
+            | Self::Migration
+            | Self::SignalClose => false,
+            Self::Unknown
+            | Self::Other
+            | Self::Aborted
+            | Self::ClientInitiated
+            | Self::ParticipantRemoved
+            | Self::RoomDeleted
+            | Self::JoinFailure
+            | Self::RoomClosed
+            | Self::UserUnavailable
+            | Self::UserRejected
+            | Self::SipTrunkFailure
+            | Self::ConnectionTimeout
+            | Self::MediaFailure
+            | Self::AgentError => true,
+        }
     }
 
     /// The platform's name of it.
