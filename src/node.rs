@@ -81,16 +81,10 @@ impl Node {
         )
         .await?;
         let ledger = Arc::new(ledger);
-        let signer = (
-            ground.credentials.key.clone(),
-            ground.credentials.secret.clone(),
-        );
-        let client = Arc::new(Client::new(
-            ground.wire,
-            ground.credentials,
-            clock,
-            limits(&config),
-        ));
+        let signer = ground.credentials.clone();
+        let limits = limits(&config);
+        let client = Client::new(ground.wire, ground.credentials, clock, limits);
+        let client = Arc::new(client);
         let rooms = Arc::new(Rooms::new(Arc::clone(&client), Arc::clone(&ledger)));
         let settler = Arc::new(Settler::new(Arc::clone(&ledger), Arc::clone(&config)));
         let (drain, draining) = stop();
@@ -121,13 +115,7 @@ impl Node {
             Arc::clone(&settler),
             Arc::clone(&config),
         ));
-        let inbox = Arc::new(Inbox::new(
-            Arc::clone(&ledger),
-            Arc::clone(&rooms),
-            Arc::clone(&settler),
-            Arc::clone(&config),
-            signer,
-        ));
+        let inbox = Inbox::new(&ledger, &rooms, &settler, &config, signer);
         reconciler.tell_of_open(&observers).await?;
         let cleaning = janitor::run(queue, settler, rooms, tasks.clone(), stopping.clone());
         tasks.spawn("janitor", cleaning);

@@ -69,8 +69,9 @@ pub(super) struct Entry<'a> {
 }
 
 /// An attempt that was let in, with what it holds.
-struct Known {
+struct Admitted {
     attempt: Attempt,
+    /// Whether the ledger knew the attempt.
     known: bool,
     contact: Contact,
     number: Number,
@@ -168,7 +169,7 @@ impl Door {
             return Ok(Decision::More(keys.into()));
         }
         if let Some(stray) = view.stray(&ws, &id)? {
-            let entry = Known {
+            let entry = Admitted {
                 attempt,
                 known,
                 contact,
@@ -226,11 +227,11 @@ impl Door {
     fn lost_sight(
         &self,
         view: &View,
-        entry: Known,
+        entry: Admitted,
         stray: &Stray,
         now: Time,
     ) -> Result<Decision<Entered>, Error> {
-        let Known {
+        let Admitted {
             mut attempt,
             known,
             mut contact,

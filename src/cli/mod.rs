@@ -6,6 +6,7 @@ pub mod call;
 mod client;
 pub mod config;
 pub mod healthcheck;
+pub mod inbox;
 pub mod output;
 pub mod sandbox;
 pub mod serve;
@@ -31,6 +32,8 @@ enum Command {
     Config(config::Args),
     /// Asks a running service whether it is well.
     Healthcheck(healthcheck::Args),
+    /// Shows the webhooks that were kept, and lets them be read again.
+    Inbox(inbox::Args),
     /// Runs a LiveKit that rings nobody.
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
@@ -46,6 +49,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Call(args) => wait_for(call::run(args)),
         Command::Config(args) => config::run(&args),
         Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
+        Command::Inbox(args) => inbox::run(&args),
         Command::Sandbox(args) => wait_for(sandbox::run(args)),
         Command::Serve(args) => wait_for(serve::run(args)),
         Command::Store(args) => store::run(&args),

@@ -22,9 +22,9 @@ pub mod token;
 mod watch;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
-use secrecy::SecretString;
 use serde_json::Value;
 use tokio::sync::{Notify, Semaphore};
 
@@ -33,6 +33,7 @@ use crate::ledger::receipt::{Reading, Receipt};
 use crate::ledger::{Error, Ledger};
 use crate::placement::rooms::Rooms;
 use crate::placement::settle::Settler;
+use crate::provider::Credentials;
 use apply::Projection;
 pub use counts::{Counted, Counts};
 use token::{Refusal, Signed, Signers};
@@ -80,27 +81,28 @@ impl Taken {
 }
 
 impl Inbox {
-    /// With the keys that may sign beside those of `config`, and what it writes with.
+    /// With what it writes with, and the key that signs beside those of `config`.
     #[must_use]
     pub fn new(
-        ledger: Arc<Ledger>,
-        rooms: Arc<Rooms>,
-        settler: Arc<Settler>,
-        config: Arc<Config>,
-        own: (String, SecretString),
-    ) -> Self {
+        ledger: &Arc<Ledger>,
+        rooms: &Arc<Rooms>,
+        settler: &Arc<Settler>,
+        config: &Arc<Config>,
+        own: Credentials,
+    ) -> Arc<Self> {
         let mut keys: BTreeMap<_, _> = config.webhook_keys.clone();
-        keys.insert(own.0, own.1);
+        keys.insert(own.key, own.secret);
         let webhooks = &config.webhooks;
-        Self {
-            projection: Projection::new(Arc::clone(&ledger), rooms, settler),
+        let (rooms, settler) = (Arc::clone(rooms), Arc::clone(settler));
+        Arc::new(Self {
+            projection: Projection::new(Arc::clone(ledger), rooms, settler),
             signers: Signers::new(keys, webhooks.token_leeway),
             writing: Semaphore::new(webhooks.concurrency),
             counts: Counts::default(),
             poke: Notify::new(),
-            ledger,
-            config,
-        }
+            ledger: Arc::clone(ledger),
+            config: Arc::clone(config),
+        })
     }
 
     /// Checks who signed, before the body is read.
@@ -168,7 +170,10 @@ impl Inbox {
     fn receipt(&self, signed: &Signed, hash: [u8; 32], mut event: Value) -> Receipt {
         let account = &signed.account;
         redact::redact(&mut event, &|number| self.ledger.keyed(account, number));
-        let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hash.iter().fold(String::new(), |mut hex, byte| {
+            write!(hex, "{byte:02x}").expect("a String takes whatever is written into it");
+            hex
+        });
         let id = event
             .get("id")
             .and_then(Value::as_str)

@@ -72,7 +72,7 @@ fn clean(text: &str, named: bool, key: &dyn Fn(&str) -> String) -> Option<String
     let bytes = text.as_bytes();
     while let Some(byte) = bytes.get(at) {
         let plus = *byte == b'+';
-        if !plus && !(named && byte.is_ascii_digit()) {
+        if !(plus || named && byte.is_ascii_digit()) {
             at += 1;
             continue;
         }

@@ -67,23 +67,9 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok(opened) => opened,
         Err(unopened) => return Ok(unopened.say()),
     };
-    let listener = TcpListener::bind(config.listen.grpc)
-        .await
-        .with_context(|| {
-            let address = config.listen.grpc;
-            format!("failed to listen on {address}; free it, or name another by --listen")
-        })?;
-    let address = listener.local_addr()?;
-    let webhooks = TcpListener::bind(config.listen.webhook)
-        .await
-        .with_context(|| {
-            let address = config.listen.webhook;
-            format!(
-                "failed to listen for webhooks on {address}; free it, or name another by \
-                 --webhook-listen"
-            )
-        })?;
-    let webhook = webhooks.local_addr()?;
+    let listener = listen(config.listen.grpc, "--listen").await?;
+    let webhooks = listen(config.listen.webhook, "--webhook-listen").await?;
+    let (address, webhook) = (listener.local_addr()?, webhooks.local_addr()?);
     let tasks = Tasks::default();
     let ground = Ground {
         store: opened.store,
@@ -102,21 +88,20 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Err(error @ OpenError::Ledger(_)) => return Err(error.into()),
     };
-    tasks.spawn(
-        "webhooks",
-        inbox::http::serve(
-            webhooks,
-            Arc::clone(node.inbox()),
-            config.webhooks.clone(),
-            tasks.clone(),
-            node.stopping(),
-        ),
-    );
+    let (inbox, limits) = (Arc::clone(node.inbox()), config.webhooks.clone());
+    let taking = inbox::http::serve(webhooks, inbox, limits, tasks.clone(), node.stopping());
+    tasks.spawn("webhooks", taking);
     say_ready(address, webhook, &node, &opened.location);
     node.preflight(config.trunks.keys().cloned().collect());
     let core = Arc::new(Backed::new(Arc::clone(&node)));
     let parts = api::Parts { core, clock, tasks };
     serve(listener, parts, &node, &config, signals).await
+}
+
+async fn listen(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("failed to listen on {address}; free it, or name another by {flag}")
+    })
 }
 
 /// Serves until a signal, then drains: nothing new is admitted, dials settle, whoever waits

@@ -172,7 +172,7 @@ pub enum LeftReason {
     AgentError,
 }
 
-/// Each reason and its name on the platform (`DisconnectReason` in livekit_models.proto).
+/// Each reason and its name on the platform (`DisconnectReason` in `livekit_models.proto`).
 const REASONS: [(LeftReason, &str); 17] = [
     (LeftReason::Unknown, "UNKNOWN_REASON"),
     (LeftReason::ClientInitiated, "CLIENT_INITIATED"),
