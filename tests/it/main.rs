@@ -11,6 +11,8 @@ mod config;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod inbox;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod provider;

@@ -9,3 +9,4 @@ mod platform;
 mod stack;
 mod start;
 mod store;
+mod webhooks;
