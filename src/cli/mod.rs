@@ -9,8 +9,10 @@ pub mod completions;
 pub mod config;
 pub mod demo;
 pub mod healthcheck;
+pub mod inbox;
 pub mod man;
 pub mod output;
+pub mod review;
 pub mod rooms;
 pub mod sandbox;
 pub mod serve;
@@ -43,10 +45,14 @@ enum Command {
     Demo(demo::Args),
     /// Asks a running service whether it is well.
     Healthcheck(healthcheck::Args),
+    /// Shows the webhooks that were kept, and lets them be read again.
+    Inbox(inbox::Args),
     /// Prints the manual page.
     Man(man::Args),
     /// Shows rooms and leaks, from a running service or from log files, and deletes one.
     Rooms(rooms::Args),
+    /// Shows what evidence could not settle, and says what became of it.
+    Review(review::Args),
     /// Runs a LiveKit that rings nobody.
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
@@ -65,8 +71,10 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Config(args) => config::run(&args),
         Command::Demo(args) => wait_for(Box::pin(demo::run(args))),
         Command::Healthcheck(args) => wait_for(Box::pin(healthcheck::run(args))),
+        Command::Inbox(args) => inbox::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Rooms(args) => rooms::run(args),
+        Command::Review(args) => wait_for(Box::pin(review::run(args))),
         Command::Sandbox(args) => wait_for(Box::pin(sandbox::run(args))),
         Command::Serve(args) => wait_for(Box::pin(serve::run(args))),
         Command::Store(args) => store::run(&args),
@@ -84,7 +92,7 @@ pub fn run(cli: Cli) -> ExitCode {
 /// Boxed, or the runtime's loop would be compiled three times for each subcommand, with the
 /// whole of it in each.
 pub(super) fn wait_for(
-    work: Pin<Box<dyn Future<Output = anyhow::Result<ExitCode>>>>,
+    work: Pin<Box<dyn Future<Output = anyhow::Result<ExitCode>> + '_>>,
 ) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

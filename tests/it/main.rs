@@ -14,6 +14,7 @@ mod config;
 mod demo;
 #[cfg(test)]
 mod faults;
+mod inbox;
 #[cfg(test)]
 mod pace;
 #[cfg(test)]
@@ -24,6 +25,8 @@ mod process;
 mod provider;
 #[cfg(test)]
 mod queue;
+#[cfg(test)]
+mod reconcile;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]

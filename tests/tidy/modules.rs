@@ -41,10 +41,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "inbox",
+        &[
+            "config",
+            "ledger",
+            "model",
+            "placement",
+            "provider",
+            "runtime",
+        ],
+    ),
+    (
         "node",
         &[
             "admission",
             "config",
+            "inbox",
             "ledger",
             "model",
             "placement",
@@ -71,6 +83,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "bench",
             "config",
             "demo",
+            "inbox",
             "lab",
             "ledger",
             "model",

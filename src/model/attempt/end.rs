@@ -38,6 +38,10 @@ pub struct Stop {
     pub why: StopWhy,
     /// Since when.
     pub at: Time,
+    /// When our deletion of the room met a leg that was just seen to ring or to be dialed: it
+    /// was not answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met_ringing: Option<Time>,
 }
 
 /// Why a call is stopped.
@@ -84,12 +88,16 @@ pub struct Settled {
 pub enum EndCause {
     /// The room was seen to be gone: one side hung up.
     RoomGone,
+    /// The callee's leg left: one side hung up.
+    LegLeft,
     /// Canceled by request.
     Canceled,
     /// It lasted as long as it may.
     Maximum,
     /// Its agent went away.
     AgentLost,
+    /// A person said that it is over.
+    Resolved,
 }
 
 impl Settled {

@@ -50,6 +50,8 @@ pub enum Cause {
     OwnerGone,
     /// The reconciler looked.
     Looked,
+    /// A webhook told it.
+    Told,
     /// The room is gone.
     RoomGone,
     /// Canceled by request.
@@ -58,6 +60,12 @@ pub enum Cause {
     Maximum,
     /// The store's history changed.
     EpochChanged,
+    /// Evidence cannot settle it.
+    Unsettled,
+    /// A person said what became of it.
+    Resolved,
+    /// The time that a review has is over.
+    Unresolved,
 }
 
 impl Cause {
@@ -73,10 +81,14 @@ impl Cause {
             Self::Verdict => "VERDICT",
             Self::OwnerGone => "OWNER_GONE",
             Self::Looked => "LOOKED",
+            Self::Told => "TOLD",
             Self::RoomGone => "ROOM_GONE",
             Self::Canceled => "CANCELED",
             Self::Maximum => "MAXIMUM",
             Self::EpochChanged => "EPOCH_CHANGED",
+            Self::Unsettled => "UNSETTLED",
+            Self::Resolved => "RESOLVED",
+            Self::Unresolved => "UNRESOLVED",
         }
     }
 }

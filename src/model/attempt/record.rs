@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::end::{CancelRequest, Settled, Stop};
 use super::history::{Cause, HISTORY_MAX, Transition};
+use super::review::ReviewCause;
 use super::spec::{Keep, Spec};
 use super::state::{Event, Outcome, State, transition};
 use super::waiting::{Rule, Waiting};
@@ -67,6 +68,9 @@ pub struct Attempt {
     /// The recorded stop: its room is being deleted on purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    /// Why evidence could not settle it, once that was so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewCause>,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<Settled>,
@@ -109,6 +113,9 @@ pub struct Placed {
     /// When the phone was first seen ringing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring_time: Option<Time>,
+    /// LiveKit's id of the SIP call, as soon as anything showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
     /// The placement marker: when the platform confirmed the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answered>,
@@ -135,6 +142,7 @@ impl Placed {
             unclear: None,
             horizon: None,
             ring_time: None,
+            call: None,
             answer: None,
         }
     }
@@ -235,6 +243,7 @@ impl Attempt {
             placed: None,
             cancel: None,
             stop: None,
+            review: None,
             settled: None,
             look_at: None,
             history: Vec::new(),
