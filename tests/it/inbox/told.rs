@@ -163,28 +163,37 @@ async fn a_room_of_our_name_with_foreign_metadata_changes_nothing() {
     let (lab, alive) = told(|_| {}).await;
     alive.place(lab.call("a", ANSWERS)).await;
     let before = alive.until_state("a", State::Answered).await;
-    let room = before.placed.clone().unwrap().room;
+    let placed = before.placed.clone().unwrap();
     let foreign = count(&alive, Counted::Foreign);
+    let leaves = |id: &str, metadata: &str| {
+        let mut left = event(id, placed.room.as_str(), metadata);
+        left["event"] = "participant_left".into();
+        left["participant"] = json!({
+            "sid": "PA_other",
+            "identity": placed.session.identity(),
+            "kind": "SIP",
+            "joinedAt": "2000000000",
+            "disconnectReason": "CLIENT_INITIATED",
+        });
+        left
+    };
     for (n, metadata) in [
         r#"{"v":1,"deployment":"d-2"}"#,
         r#"{"deployment":"d-2","attempt":"a"}"#,
+        // Ours by its session, and of another history: alarmed too.
+        &routing(&placed.session, "a", 99),
     ]
     .iter()
     .enumerate()
     {
-        let mut finished = event(&format!("EV_{n}"), room.as_str(), metadata);
-        finished["event"] = "room_finished".into();
-        assert_eq!(post(&lab, &alive, &finished).await, 200);
+        let left = leaves(&format!("EV_{n}"), metadata);
+        assert_eq!(post(&lab, &alive, &left).await, 200);
+        assert_eq!(alive.attempt("a").await, before, "{metadata}");
     }
-    assert_eq!(count(&alive, Counted::Foreign), foreign + 2);
-    assert_eq!(alive.attempt("a").await, before);
-    // Ours by its session, and of another history: left alone, and alarmed.
-    let placed = before.placed.clone().unwrap();
-    let other = routing(&placed.session, "a", 99);
-    let mut left = event("EV_other", room.as_str(), &other);
-    left["event"] = "room_finished".into();
-    assert_eq!(post(&lab, &alive, &left).await, 200);
-    assert_eq!(alive.attempt("a").await, before);
+    assert_eq!(count(&alive, Counted::Foreign), foreign + 3);
+    // The same without a word about whose it is ends the call: the name is ours.
+    assert_eq!(post(&lab, &alive, &leaves("EV_ours", "")).await, 200);
+    assert_eq!(alive.attempt("a").await.state, State::Ended);
 }
 
 fn routing(session: &SessionId, attempt: &str, nonce: u128) -> String {
