@@ -85,3 +85,29 @@ pub(super) fn keys(reader: &mut Reader) -> BTreeMap<String, SecretString> {
         .filter_map(|(KeyName(name), secret)| Some((name, secret?)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret as _;
+
+    use crate::config::Config;
+
+    #[test]
+    fn keys_are_read_by_their_names_and_faults_are_named() {
+        let config = Config::from_toml("[webhook_keys.APInew]\nsecret = \"s2\"\n").unwrap();
+        let (name, secret) = config.webhook_keys.first_key_value().unwrap();
+        assert_eq!((name.as_str(), secret.expose_secret()), ("APInew", "s2"));
+        for (text, says) in [
+            (
+                "[webhook_keys.A]\nsecret_file = \"/nowhere/A\"\n",
+                "cannot be read",
+            ),
+            ("[webhook_keys.A]\nsecret = \"\"\n", "webhook_keys.A.secret"),
+            ("[webhook_keys.\"a b\"]\nsecret = \"s\"\n", "visible ASCII"),
+            ("[webhooks]\nlease = \"0s\"\n", "webhooks.lease"),
+        ] {
+            let faults = Config::from_toml(text).unwrap_err().to_string();
+            assert!(faults.contains(says), "{faults}");
+        }
+    }
+}

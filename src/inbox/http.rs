@@ -6,9 +6,8 @@
 //! | 400 | signed, and no JSON object | gives up; LiveKit sends no such thing |
 //! | 401 | not signed by a key of ours, over these bytes, at this time | gives up: a wrong key loses events, and the log says so |
 //! | 404, 405 | another path, another method | – |
-//! | 408 | the body did not arrive in time | – |
 //! | 413 | longer than `webhooks.body_max_bytes` | gives up |
-//! | 503 | it could not be kept, or there are too many | sends it again, after `Retry-After` |
+//! | 503 | it could not be kept, did not arrive in time, or there are too many | sends it again, after `Retry-After` |
 //!
 //! Who signed is checked before the body is read. HTTP/1.1 and HTTP/2 without TLS are spoken,
 //! which is what LiveKit and the proxies before it speak.
@@ -217,7 +216,8 @@ async fn answer(door: &Door, request: Request<Incoming>) -> Response<Body> {
         }
         // Whoever sent half of it does not listen any more.
         Ok(Err(Unread::Broken)) => say(400),
-        Err(_) => say(408),
+        // Not 408, which would count as delivered: it is signed, so a network was slow.
+        Err(_) => say(503),
     }
 }
 

@@ -398,15 +398,21 @@ mod tests {
 
     #[test]
     fn a_later_join_supersedes_an_earlier_one() {
-        let mut call = Call::default();
-        for n in [9, 3] {
-            call.merge(&Observation {
-                at: Time::from_secs(1),
-                source: Source::Webhook,
-                room: None,
-                people: vec![person(n, 0, 1, 0)],
-            });
+        for order in [[9, 3], [3, 9]] {
+            let mut call = Call::default();
+            for n in order {
+                let joined = Some(Time::from_secs(100 - i64::from(n)));
+                call.merge(&Observation {
+                    at: Time::from_secs(1),
+                    source: Source::Webhook,
+                    room: None,
+                    people: vec![Person {
+                        joined,
+                        ..person(n, 0, 1, 0)
+                    }],
+                });
+            }
+            assert_eq!(call.leg().map(|(sid, _)| sid), Some("PA_3"));
         }
-        assert_eq!(call.leg().map(|(sid, _)| sid), Some("PA_9"));
     }
 }

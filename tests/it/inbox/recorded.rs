@@ -1,15 +1,17 @@
 //! Every scenario that was recorded on a real LiveKit, in order, in reverse, twice and
 //! shuffled: the same observations each time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use ringonce::inbox::Taken;
+use ringonce::inbox::project::{self, Said};
 use ringonce::lab::platform::Behaviour;
 use ringonce::model::attempt::State;
 use ringonce::model::evidence::{self, Asked, Evidence};
+use ringonce::model::id::{Partition, SessionId};
 use ringonce::model::observation::Call;
 use ringonce::model::time::Time;
 use serde_json::Value;
@@ -191,6 +193,49 @@ async fn what_each_recorded_scenario_proves() {
     ] {
         assert_eq!(proves(name), expected, "{name}");
     }
+}
+
+/// Every order of a call's four events.
+#[test]
+fn r30_all_24_orders_give_the_same() {
+    let events = &scenarios()["answered, callee hung up"];
+    let events: Vec<&Value> = events
+        .iter()
+        .filter(|event| !event["event"].as_str().unwrap().starts_with("track"))
+        .collect();
+    assert_eq!(events.len(), 4);
+    let deployment = "d-1".parse().unwrap();
+    let session = SessionId::of(&deployment, &workspace(), &"a".parse().unwrap(), 1);
+    let read = |event: &Value| {
+        let mut event = event.clone();
+        event["room"]["name"] = session.room(Partition(0)).as_str().into();
+        if event.get("participant").is_some() {
+            event["participant"]["identity"] = session.identity().into();
+        }
+        match project::read(&event, Time::ZERO, &deployment) {
+            Said::Seen(sight) => sight.seen,
+            said @ (Said::Foreign | Said::Ignored | Said::Unread(_)) => panic!("{said:?}"),
+        }
+    };
+    let mut orders = BTreeSet::new();
+    let mut results = BTreeSet::new();
+    for a in 0..4 {
+        for b in 0..4 {
+            for c in 0..4 {
+                let order = [a, b, c, 6_usize.wrapping_sub(a + b + c)];
+                if BTreeSet::from(order) != BTreeSet::from([0, 1, 2, 3]) {
+                    continue;
+                }
+                orders.insert(order);
+                let mut call = Call::default();
+                for n in order {
+                    call.merge(&read(events[n]));
+                }
+                results.insert(serde_json::to_string(&call).unwrap());
+            }
+        }
+    }
+    assert_eq!((orders.len(), results.len()), (24, 1));
 }
 
 /// Nothing of the recorded numbers is in the store, in any form of a record.

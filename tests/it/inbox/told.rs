@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ringonce::inbox::{Counted, Inbox};
-use ringonce::lab::platform::{Behaviour, Settings};
+use ringonce::lab::platform::{Behaviour, Fault, Settings};
 use ringonce::lab::world::Hears;
 use ringonce::model::attempt::{EndCause, State};
+use ringonce::model::disposition::Disposition;
 use ringonce::model::id::{Nonce, Partition, SessionId};
 use ringonce::provider::RoutingMetadata;
 use serde_json::{Value, json};
@@ -18,6 +19,7 @@ use crate::world::{Alive, Lab, workspace};
 
 const ANSWERS: &str = "+12025550100";
 const RINGS: &str = "+12025550108";
+const BUSY: &str = "+12025550186";
 
 /// Looks so seldom that only a webhook can have told.
 const BLIND: &str = "[deployment]\nname = \"d-1\"\n[reconcile]\nanswered_look = \"1h\"\n";
@@ -161,28 +163,37 @@ async fn a_room_of_our_name_with_foreign_metadata_changes_nothing() {
     let (lab, alive) = told(|_| {}).await;
     alive.place(lab.call("a", ANSWERS)).await;
     let before = alive.until_state("a", State::Answered).await;
-    let room = before.placed.clone().unwrap().room;
+    let placed = before.placed.clone().unwrap();
     let foreign = count(&alive, Counted::Foreign);
+    let leaves = |id: &str, metadata: &str| {
+        let mut left = event(id, placed.room.as_str(), metadata);
+        left["event"] = "participant_left".into();
+        left["participant"] = json!({
+            "sid": "PA_other",
+            "identity": placed.session.identity(),
+            "kind": "SIP",
+            "joinedAt": "2000000000",
+            "disconnectReason": "CLIENT_INITIATED",
+        });
+        left
+    };
     for (n, metadata) in [
         r#"{"v":1,"deployment":"d-2"}"#,
         r#"{"deployment":"d-2","attempt":"a"}"#,
+        // Ours by its session, and of another history: alarmed too.
+        &routing(&placed.session, "a", 99),
     ]
     .iter()
     .enumerate()
     {
-        let mut finished = event(&format!("EV_{n}"), room.as_str(), metadata);
-        finished["event"] = "room_finished".into();
-        assert_eq!(post(&lab, &alive, &finished).await, 200);
+        let left = leaves(&format!("EV_{n}"), metadata);
+        assert_eq!(post(&lab, &alive, &left).await, 200);
+        assert_eq!(alive.attempt("a").await, before, "{metadata}");
     }
-    assert_eq!(count(&alive, Counted::Foreign), foreign + 2);
-    assert_eq!(alive.attempt("a").await, before);
-    // Ours by its session, and of another history: left alone, and alarmed.
-    let placed = before.placed.clone().unwrap();
-    let other = routing(&placed.session, "a", 99);
-    let mut left = event("EV_other", room.as_str(), &other);
-    left["event"] = "room_finished".into();
-    assert_eq!(post(&lab, &alive, &left).await, 200);
-    assert_eq!(alive.attempt("a").await, before);
+    assert_eq!(count(&alive, Counted::Foreign), foreign + 3);
+    // The same without a word about whose it is ends the call: the name is ours.
+    assert_eq!(post(&lab, &alive, &leaves("EV_ours", "")).await, 200);
+    assert_eq!(alive.attempt("a").await.state, State::Ended);
 }
 
 fn routing(session: &SessionId, attempt: &str, nonce: u128) -> String {
@@ -317,6 +328,47 @@ async fn an_agent_that_comes_after_the_answer_is_counted() {
     let over = alive.until_state("a", State::Ended).await;
     assert!(over.settled.is_some());
     assert_eq!(count(&alive, Counted::LateAgents), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_leaves_while_somebody_talks_is_counted() {
+    let (lab, alive) = told(|settings| {
+        for worker in &mut settings.workers {
+            worker.behaviour = Behaviour::Leaves {
+                join: Duration::from_millis(400),
+                after: Duration::from_secs(6),
+            };
+        }
+    })
+    .await;
+    alive.place(lab.call("a", ANSWERS)).await;
+    alive.until_state("a", State::Ended).await;
+    assert_eq!(count(&alive, Counted::LostAgents), 1);
+    assert_eq!(count(&alive, Counted::LateAgents), 0);
+}
+
+/// The leg's end is told while the dial's own answer is still on its way: counted, and the
+/// answer alone says how the dial went.
+#[tokio::test(start_paused = true)]
+async fn a_webhook_before_the_reply_is_counted_and_decides_nothing() {
+    let (lab, alive) = told(|_| {}).await;
+    lab.fault(Fault {
+        millis: Some(4_000),
+        ..Fault::on("slow", "CreateSIPParticipant")
+    });
+    alive.place(lab.call("a", BUSY)).await;
+    let told = async {
+        while count(&alive, Counted::BeforeReply) == 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), told)
+        .await
+        .unwrap();
+    assert_eq!(alive.attempt("a").await.state, State::Dialing);
+    let over = alive.until_settled("a").await;
+    assert_eq!(over.state, State::NotConnected);
+    assert_eq!(over.settled.unwrap().disposition, Disposition::Busy);
 }
 
 #[tokio::test(start_paused = true)]
