@@ -14,6 +14,7 @@ mod config;
 mod demo;
 #[cfg(test)]
 mod faults;
+#[cfg(test)]
 mod inbox;
 #[cfg(test)]
 mod pace;
