@@ -10,15 +10,19 @@ use crate::model::observation::LeftReason;
 const HOLD: Duration = Duration::from_hours(24);
 
 /// What is planned of an uncertain attempt, with answers to what is asked.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a look is made for one question, and reads best in place"
+)]
 fn of(attempt: &Attempt, call: &Call, sight: Sight, watched: &Watched) -> Step {
-    at(attempt, call, sight, watched, NOW)
+    at(attempt, call, &sight, watched, NOW)
 }
 
-fn at(attempt: &Attempt, call: &Call, sight: Sight, watched: &Watched, now: Time) -> Step {
+fn at(attempt: &Attempt, call: &Call, sight: &Sight, watched: &Watched, now: Time) -> Step {
     let view = View {
         attempt,
         call,
-        sight: &sight,
+        sight,
         watched,
         agent_grace: Duration::from_secs(1),
         review_hold: HOLD,
@@ -192,7 +196,7 @@ fn a_stop_that_is_over_is_canceled_only_if_nobody_can_have_answered() {
     let mut attempt = stopped(State::Uncertain, Mode::StopRinging);
     let whole = watched(true);
     assert_eq!(of(&attempt, &nothing(), absent(), &whole), canceled);
-    let mut late = whole.clone();
+    let mut late = whole;
     late.early = false;
     let unknown = of(&attempt, &nothing(), absent(), &late);
     assert_eq!(unknown, Step::Review(ReviewCause::Stopped));
@@ -208,17 +212,16 @@ fn a_stop_that_is_over_is_canceled_only_if_nobody_can_have_answered() {
 #[test]
 fn a_review_waits_its_time_and_is_settled_by_evidence_that_comes_late() {
     let attempt = attempt(State::NeedsReview);
-    let watched = watched(true);
     let late = seen(CallStatus::Ringing, Some(LeftReason::UserUnavailable));
-    let mut first_look = watched.clone();
+    let mut first_look = watched(true);
     first_look.early = false;
     let step = of(&attempt, &late, absent(), &first_look);
     let unreached = Step::NotConnected(Disposition::Unreached, After::Silent);
     assert_eq!(step, unreached);
     let before = NOW.plus(HOLD).minus(Duration::from_secs(1));
-    let waits = at(&attempt, &nothing(), absent(), &first_look, before);
+    let waits = at(&attempt, &nothing(), &absent(), &first_look, before);
     assert_eq!(waits, Step::Keep);
-    let over = at(&attempt, &nothing(), absent(), &first_look, NOW.plus(HOLD));
+    let over = at(&attempt, &nothing(), &absent(), &first_look, NOW.plus(HOLD));
     assert_eq!(over, Step::Unresolved);
 }
 
