@@ -47,7 +47,7 @@
 //! 7. [`inbox`]: what LiveKit tells by webhooks, kept first and applied afterwards.
 //! 8. [`node`]: all of it put together, without a socket; [`api`] and [`cli`] are around it.
 //! 9. [`lab`]: a `LiveKit` that rings nobody, for proof and for trying it out; [`demo`] plays a
-//!    campaign against it, [`bench`] measures against it.
+//!    campaign against it, [`mod@bench`] measures against it.
 //!
 //! [`runtime`], [`config`] and [`telemetry`] are what they all stand on. The long pages are
 //! in [`docs`]: architecture, guarantees, decisions, states and errors.
