@@ -44,8 +44,9 @@
 //! 4. [`placement`]: a try, stage by stage, and the guard of its room.
 //! 5. [`provider`]: all that knows `LiveKit`; `provider::classify` says what an answer proves.
 //! 6. [`reconcile`]: what a crash or a lost answer left open.
-//! 7. [`node`]: all of it put together, without a socket; [`api`] and [`cli`] are around it.
-//! 8. [`lab`]: a `LiveKit` that rings nobody, for proof and for trying it out.
+//! 7. [`inbox`]: what LiveKit tells by webhooks, kept first and applied afterwards.
+//! 8. [`node`]: all of it put together, without a socket; [`api`] and [`cli`] are around it.
+//! 9. [`lab`]: a `LiveKit` that rings nobody, for proof and for trying it out.
 //!
 //! [`runtime`], [`config`] and [`telemetry`] are what they all stand on. The long pages are
 //! in [`docs`]: architecture, guarantees, decisions, states and errors.
@@ -55,6 +56,7 @@ pub mod api;
 pub mod cli;
 pub mod config;
 pub mod docs;
+pub mod inbox;
 pub mod lab;
 pub mod ledger;
 pub mod model;

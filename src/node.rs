@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use crate::admission::queue::Bell;
 use crate::admission::{Admission, Pace};
 use crate::config::Config;
+use crate::inbox::Inbox;
 use crate::ledger::open::OpenError;
 use crate::ledger::seal::Keys;
 use crate::ledger::store::Store;
@@ -24,7 +25,7 @@ use crate::reconcile::inventory::Inventory;
 use crate::reconcile::{Reconciler, preflight, trim};
 use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
-use crate::runtime::stop::{StopSender, stop};
+use crate::runtime::stop::{Stop, StopSender, stop};
 use crate::runtime::tasks::Tasks;
 
 /// What the inventory of rooms tells.
@@ -57,6 +58,7 @@ pub struct Node {
     admission: Arc<Admission>,
     pace: Arc<Pace>,
     inventory: Inventory,
+    inbox: Arc<Inbox>,
     tasks: Tasks,
     drain: StopSender,
     stop: StopSender,
@@ -85,12 +87,10 @@ impl Node {
         )
         .await?;
         let ledger = Arc::new(ledger);
-        let client = Arc::new(Client::new(
-            ground.wire,
-            ground.credentials,
-            clock,
-            limits(&config),
-        ));
+        let signer = ground.credentials.clone();
+        let limits = limits(&config);
+        let client = Client::new(ground.wire, ground.credentials, clock, limits);
+        let client = Arc::new(client);
         let rooms = Arc::new(Rooms::new(Arc::clone(&client), Arc::clone(&ledger)));
         let settler = Arc::new(Settler::new(Arc::clone(&ledger), Arc::clone(&config)));
         let (drain, draining) = stop();
@@ -122,10 +122,12 @@ impl Node {
             Arc::clone(&config),
         ));
         let inventory = Inventory::new(Arc::clone(&ledger), Arc::clone(&rooms), &config);
+        let inbox = Inbox::new(&ledger, &rooms, &settler, &config, signer);
         reconciler.tell_of_open(&observers).await?;
         let cleaning = janitor::run(queue, settler, rooms, tasks.clone(), stopping.clone());
         tasks.spawn("janitor", cleaning);
         tasks.spawn("reconciler", reconciler.run(stopping.clone()));
+        tasks.spawn("inbox", Arc::clone(&inbox).run(stopping.clone()));
         tasks.spawn("trim", trim::run(ledger, config, stopping));
         tasks.spawn("queue", Arc::clone(&admission).run_queue(draining));
         Ok(Self {
@@ -133,6 +135,7 @@ impl Node {
             admission,
             pace,
             inventory,
+            inbox,
             tasks,
             drain,
             stop,
@@ -168,6 +171,18 @@ impl Node {
     #[must_use]
     pub fn inventory(&self) -> &Inventory {
         &self.inventory
+    }
+
+    /// What takes webhooks; also while it drains, since what rings goes on.
+    #[must_use]
+    pub fn inbox(&self) -> &Arc<Inbox> {
+        &self.inbox
+    }
+
+    /// Is asked when the node shuts down.
+    #[must_use]
+    pub fn stopping(&self) -> Stop {
+        self.stop.listen()
     }
 
     /// Its tasks.

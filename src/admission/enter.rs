@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::pace::{NotNow, Pace, Slot};
 use super::rules::{self, Answer, Facts};
 use crate::config::Config;
-use crate::ledger::record::{Contact, Number, Room, Session, room_key, session_key};
+use crate::ledger::call::{Stray, stray_key};
+use crate::ledger::record::{Contact, Number, Room, RoomState, Session, room_key, session_key};
 use crate::ledger::{Change, Decision, Error, Ledger, View};
 use crate::model::attempt::{
     Attempt, Cause, Event, Keep, Outcome, Placed, Reason, Rule, Settled, Waiting, transition,
@@ -15,6 +16,7 @@ use crate::model::id::{Nonce, SessionId};
 use crate::model::phone::{NumberClass, NumberRules};
 use crate::model::request::Private;
 use crate::model::time::Time;
+use crate::model::verdict::Unclear;
 
 /// A reserved try: whoever holds this, and nobody else, runs it.
 #[derive(Debug)]
@@ -64,6 +66,15 @@ pub(super) struct Entry<'a> {
     pub known: bool,
     pub private: &'a Private,
     pub now: Time,
+}
+
+/// An attempt that was let in, with what it holds.
+struct Admitted {
+    attempt: Attempt,
+    /// Whether the ledger knew the attempt.
+    known: bool,
+    contact: Contact,
+    number: Number,
 }
 
 impl Door {
@@ -149,9 +160,22 @@ impl Door {
         let tries = attempt.tries.saturating_add(1);
         let (ws, id) = (attempt.workspace.clone(), attempt.id.clone());
         let session = SessionId::of(self.ledger.deployment(), &ws, &id, tries);
-        let keys = [room_key(&ws, session), session_key(session)];
+        let keys = [
+            room_key(&ws, session),
+            session_key(session),
+            stray_key(&ws, &id),
+        ];
         if keys.iter().any(|key| !view.has(key)) {
             return Ok(Decision::More(keys.into()));
+        }
+        if let Some(stray) = view.stray(&ws, &id)? {
+            let entry = Admitted {
+                attempt,
+                known,
+                contact,
+                number,
+            };
+            return self.lost_sight(view, entry, &stray, now);
         }
         if view.room(&ws, session)?.is_some() {
             return Err(Error::Fault(format!(
@@ -195,6 +219,73 @@ impl Door {
                 reserved: true,
             },
         ))
+    }
+
+    /// LiveKit has told of a call of this attempt that this store does not know: a history
+    /// that was lost has dialed it, so it is not dialed again. It is reserved as that call's
+    /// try and lost sight of in one commit; the reconciler settles it from what is seen.
+    fn lost_sight(
+        &self,
+        view: &View,
+        entry: Admitted,
+        stray: &Stray,
+        now: Time,
+    ) -> Result<Decision<Entered>, Error> {
+        let Admitted {
+            mut attempt,
+            known,
+            mut contact,
+            mut number,
+        } = entry;
+        let (ws, id) = (attempt.workspace.clone(), attempt.id.clone());
+        let Some((&session, &nonce)) = stray.sessions.first_key_value() else {
+            return Err(Error::Fault("a stray without a session".to_owned()));
+        };
+        let keys = [room_key(&ws, session), session_key(session)];
+        if keys.iter().any(|key| !view.has(key)) {
+            return Ok(Decision::More(keys.into()));
+        }
+        let horizon = now.plus(self.longest_horizon());
+        let name = session.room(self.ledger.partition(&ws));
+        let mut placed = Placed::reserved(session, name, nonce, now, horizon);
+        placed.horizon = Some(horizon);
+        placed.unclear = Some(Unclear::Abandoned);
+        attempt.tries = attempt.tries.saturating_add(1);
+        attempt.epoch = self.ledger.epoch().id;
+        let mut room = Room::planned(&attempt, &placed);
+        room.state = RoomState::Created;
+        attempt.placed = Some(placed);
+        attempt.look_at = Some(now);
+        let told = "LiveKit told of a call of this attempt that this store does not know";
+        for (from_known, event) in [(known, Event::Reserve), (true, Event::LoseSight)] {
+            let evidence = told.to_owned();
+            go(&mut attempt, from_known, event, now, Cause::Told, evidence)?;
+        }
+        contact.held.take(&id, now, horizon);
+        number.held.take(&id, now, horizon);
+        let mut change = Change::default();
+        change.attempt(&attempt, Cause::Told)?;
+        change.put(&contact)?;
+        change.put(&number)?;
+        change.put(&room)?;
+        change.put(&Session {
+            session,
+            workspace: ws,
+            attempt: id,
+            number: attempt.tries,
+        })?;
+        let reserved = false;
+        Ok(Decision::Write(change, Entered { attempt, reserved }))
+    }
+
+    /// How long from now on the platform may start a call that anybody has dialed up to now.
+    fn longest_horizon(&self) -> std::time::Duration {
+        let dial = &self.config.dial;
+        dial.send_by
+            + self.config.livekit.token_leeway
+            + dial.ringing_timeout_max
+            + dial.server_slack
+            + dial.no_answer_slack
     }
 
     /// Not now. Equal refusals are one record with count, first and last.

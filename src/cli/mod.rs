@@ -8,6 +8,7 @@ pub mod completions;
 pub mod config;
 pub mod healthcheck;
 pub mod man;
+pub mod inbox;
 pub mod output;
 pub mod rooms;
 pub mod sandbox;
@@ -40,6 +41,8 @@ enum Command {
     Man(man::Args),
     /// Shows rooms and leaks, from a running service or from log files, and deletes one.
     Rooms(rooms::Args),
+    /// Shows the webhooks that were kept, and lets them be read again.
+    Inbox(inbox::Args),
     /// Runs a LiveKit that rings nobody.
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
@@ -58,6 +61,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
         Command::Man(args) => man::run(&args),
         Command::Rooms(args) => rooms::run(args),
+        Command::Inbox(args) => inbox::run(&args),
         Command::Sandbox(args) => wait_for(sandbox::run(args)),
         Command::Serve(args) => wait_for(serve::run(args)),
         Command::Store(args) => store::run(&args),

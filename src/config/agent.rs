@@ -48,6 +48,8 @@ pub struct Agent {
     pub looks: Vec<Duration>,
     /// How long an answered call goes on without its agent.
     pub lost_grace: Duration,
+    /// How long the room of an ended call stays for the agent, if LiveKit does not close it.
+    pub linger: Duration,
     /// What must be seen of it before the phone may ring, when the request does not say.
     pub gate: Gate,
 }
@@ -60,6 +62,7 @@ impl Agent {
             join_timeout_max: s.duration("join_timeout_max", MILLISECOND..=HOUR),
             looks: s.durations("looks", MILLISECOND..=MINUTE),
             lost_grace: s.duration("lost_grace", MILLISECOND..=HOUR),
+            linger: s.duration("linger", Duration::ZERO..=HOUR),
             gate: s.parsed("gate", "JOINED"),
         }
     }

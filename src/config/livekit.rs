@@ -119,7 +119,7 @@ fn url(text: &str) -> Result<String, Wrong> {
 
 /// A secret that is written down, or the name of a file that holds it. The one from the
 /// higher layer wins; both in one layer is a fault, since nobody can tell which is meant.
-fn secret(s: &mut Section<'_>, key: &str, file_key: &str) -> Option<SecretString> {
+pub(super) fn secret(s: &mut Section<'_>, key: &str, file_key: &str) -> Option<SecretString> {
     let direct = s.optional(key, Shape::Secret, |value| {
         filled(text(value)?).map(SecretString::from)
     });

@@ -8,7 +8,8 @@ use super::layer::{self, KeyPath, Layers, Origin, Value};
 use super::reader::Reader;
 use super::{
     Agent, AgentSettings, Attempt, Config, DEFAULTS, Deployment, Dial, Grpc, Janitor, Lifecycle,
-    Listen, LiveKit, Log, Numbers, Pace, Queue, Reconcile, Room, Shown, Store, Trunk, rules,
+    Listen, LiveKit, Log, Numbers, Pace, Queue, Reconcile, Room, Shown, Store, Trunk, Webhooks,
+    rules, webhooks,
 };
 
 /// What a flag of the command line says about one key.
@@ -163,6 +164,8 @@ fn read_sections(reader: &mut Reader, data_folder: Option<&Path>) -> Config {
         listen: Listen::read(reader),
         grpc: Grpc::read(reader),
         livekit: LiveKit::read(reader),
+        webhooks: Webhooks::read(reader),
+        webhook_keys: webhooks::keys(reader),
         dial: Dial::read(reader),
         room: Room::read(reader),
         janitor: Janitor::read(reader),

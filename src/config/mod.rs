@@ -27,8 +27,11 @@ mod rules;
 mod store;
 mod typed;
 mod units;
+mod webhooks;
 
 use std::collections::BTreeMap;
+
+use secrecy::SecretString;
 
 pub use agent::{Agent, AgentSettings, Gate};
 pub use attempt::{Attempt, Queue};
@@ -45,6 +48,7 @@ pub use reader::Shown;
 pub use reconcile::{Lifecycle, Reconcile};
 pub use room::{Janitor, Room};
 pub use store::{Location, Store};
+pub use webhooks::Webhooks;
 
 use crate::model::id::{AgentName, TrunkName};
 
@@ -67,6 +71,10 @@ pub struct Config {
     pub grpc: Grpc,
     /// The platform, and how it is spoken to.
     pub livekit: LiveKit,
+    /// What the platform tells us, and the limits of it.
+    pub webhooks: Webhooks,
+    /// The keys beside LiveKit's own that may sign webhooks: key name to secret.
+    pub webhook_keys: BTreeMap<String, SecretString>,
     /// The request that rings a phone, and every time that follows from it.
     pub dial: Dial,
     /// How rooms are made and stopped.

@@ -11,12 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
 use secrecy::ExposeSecret;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::platform::{
-    CallTicket, Delivery, Fault, FaultError, Output, Platform, Reply, Settings, State,
+    CallTicket, Delivery, Fault, FaultError, HookTicket, Output, Platform, Reply, Settings, State,
 };
 use crate::model::time::Time;
 use crate::provider::twirp;
@@ -30,9 +33,20 @@ const LATENCY: Duration = Duration::from_millis(1);
 /// The answer to a request that waits; `None` where the connection breaks.
 type Waiting = BTreeMap<CallTicket, oneshot::Sender<Option<super::platform::Response>>>;
 
+/// A receiver of webhooks in a world.
+#[async_trait]
+pub trait Hears: fmt::Debug + Send + Sync {
+    /// Takes one, and answers with an HTTP status; `None`: the connection breaks.
+    async fn hear(&self, authorization: &str, body: &[u8]) -> Option<u16>;
+}
+
+/// What becomes of a webhook that is under way.
+type Delivering = BoxFuture<'static, (HookTicket, Delivery)>;
+
 /// One platform, and the time since it began.
 pub struct World {
     platform: Mutex<Platform>,
+    hears: Mutex<Option<Arc<dyn Hears>>>,
     waiting: Mutex<Waiting>,
     begun: Instant,
     wall_start: i64,
@@ -52,49 +66,70 @@ impl World {
         Arc::new(Self {
             wall_start: settings.wall_start_micros,
             platform: Mutex::new(Platform::new(settings)),
+            hears: Mutex::default(),
             waiting: Mutex::default(),
             begun: Instant::now(),
             news: Notify::new(),
         })
     }
 
+    /// From now on webhooks go to `hears`; without one, a receiver takes everything.
+    pub fn tell(&self, hears: Arc<dyn Hears>) {
+        *self.hears.lock().unwrap_or_else(PoisonError::into_inner) = Some(hears);
+    }
+
     /// Lets the platform's time pass, for ever: run it as a task.
     pub async fn run(self: Arc<Self>) {
+        let mut flying = FuturesUnordered::new();
         loop {
             let next = {
                 let now = self.now();
                 let mut platform = self.platform();
                 let due = platform.due(now);
                 for output in due {
-                    self.bring(&mut platform, now, output);
+                    flying.extend(self.bring(&mut platform, now, output));
                 }
                 platform.next_due()
             };
             let woken = self.news.notified();
-            match next {
-                Some(at) => tokio::select! {
-                    biased;
-                    () = woken => {}
-                    () = sleep_until(self.begun + at) => {}
-                },
-                None => woken.await,
+            let due = async {
+                match next {
+                    Some(at) => sleep_until(self.begun + at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                Some((ticket, delivery)) = flying.next(), if !flying.is_empty() => {
+                    let now = self.now();
+                    self.platform().delivered(now, ticket, delivery);
+                }
+                () = woken => {}
+                () = due => {}
             }
         }
     }
 
-    fn bring(&self, platform: &mut Platform, now: Duration, output: Output) {
+    /// Hands an output out; a webhook is then under way.
+    fn bring(&self, platform: &mut Platform, now: Duration, output: Output) -> Option<Delivering> {
         match output {
             Output::Answer(ticket, response) => self.answer(ticket, Some(response)),
             Output::Cut(ticket) => self.answer(ticket, None),
-            // Nobody listens yet: a receiver that takes everything.
             Output::Webhook(hook) => {
-                let taken = Delivery::Status {
-                    status: 200,
-                    retry_after: None,
+                let hears = self.hears.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(hears) = hears.clone() else {
+                    platform.delivered(now, hook.ticket, status(200));
+                    return None;
                 };
-                platform.delivered(now, hook.ticket, taken);
+                return Some(Box::pin(async move {
+                    sleep(LATENCY).await;
+                    let taken = hears.hear(&hook.authorization, &hook.body).await;
+                    sleep(LATENCY).await;
+                    (hook.ticket, taken.map_or(Delivery::Lost, status))
+                }));
             }
         }
+        None
     }
 
     fn answer(&self, ticket: CallTicket, response: Option<super::platform::Response>) {
@@ -184,6 +219,13 @@ impl World {
             }
         });
         answer.await.ok().flatten()
+    }
+}
+
+const fn status(status: u16) -> Delivery {
+    Delivery::Status {
+        status,
+        retry_after: None,
     }
 }
 

@@ -61,9 +61,23 @@ impl Ledger {
         &self,
         workspace: &Workspace,
         keys: Vec<Key>,
+        decide: impl FnMut(&View) -> Result<Decision<T>, Error> + Send,
+    ) -> Result<Decided<T>, Error> {
+        self.decide_in(self.partition(workspace), keys, decide)
+            .await
+    }
+
+    /// As [`Ledger::decide`], in a partition that is known before the workspace is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ledger::decide`].
+    pub async fn decide_in<T>(
+        &self,
+        p: Partition,
+        keys: Vec<Key>,
         mut decide: impl FnMut(&View) -> Result<Decision<T>, Error> + Send,
     ) -> Result<Decided<T>, Error> {
-        let p = self.partition(workspace);
         let mut view = self.load(p, keys).await?;
         for _ in 0..CONFLICTS_MAX {
             match decide(&view)? {
@@ -151,7 +165,7 @@ impl Ledger {
     ///
     /// Once an answer was unknown, a later "not applied" speaks of that sending alone: the
     /// first one may have been applied. So from then on only `Applied` or `Conflict` ends it.
-    async fn commit(&self, p: Partition, commit: &Commit) -> Result<Committed, Error> {
+    pub(super) async fn commit(&self, p: Partition, commit: &Commit) -> Result<Committed, Error> {
         let begun = Instant::now();
         let mut doubtful = false;
         loop {

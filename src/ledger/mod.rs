@@ -4,16 +4,19 @@
 //! on them, commits what it says with the version of every record that it saw, and
 //! decides anew on a conflict. State, events and timers of one change are one commit.
 
+pub mod call;
 pub mod change;
 pub mod decide;
 pub mod news;
 pub mod open;
 pub mod read;
+pub mod receipt;
 pub mod record;
 pub mod seal;
 pub mod store;
 pub mod view;
 
+pub use call::CallRecord;
 pub use change::{AttemptChanged, Change, Decision};
 pub use decide::{Decided, Ledger};
 pub use news::{News, Observer};

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokio::sync::watch;
 
+use super::call::{CallRecord, call_key};
 use super::change::AttemptChanged;
 use super::decide::Ledger;
 use super::record::{
@@ -156,6 +157,20 @@ impl Ledger {
     /// If the store fails.
     pub async fn room(&self, ws: &Workspace, id: SessionId) -> Result<Option<Room>, Error> {
         let key = room_key(ws, id);
+        let found = self
+            .store
+            .load(self.partition(ws), std::slice::from_ref(&key))
+            .await?;
+        found.get(&key).map(read).transpose()
+    }
+
+    /// What was seen of a session's call; `None` if nothing was.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub async fn call(&self, ws: &Workspace, id: SessionId) -> Result<Option<CallRecord>, Error> {
+        let key = call_key(ws, id);
         let found = self
             .store
             .load(self.partition(ws), std::slice::from_ref(&key))

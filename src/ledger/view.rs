@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::call::{CallRecord, Stray, call_key, stray_key};
 use super::record::{
     Contact, FORMAT, Number, Room, Session, Stored, attempt_key, contact_key, number_key, room_key,
     session_key,
@@ -93,6 +94,24 @@ impl View {
     /// As [`View::attempt`].
     pub fn session(&self, session: SessionId) -> Result<Option<Session>, Error> {
         self.get(&session_key(session))
+    }
+
+    /// What was seen of a session's call; `None` if nothing was.
+    ///
+    /// # Errors
+    ///
+    /// As [`View::attempt`].
+    pub fn call(&self, ws: &Workspace, session: SessionId) -> Result<Option<CallRecord>, Error> {
+        self.get(&call_key(ws, session))
+    }
+
+    /// Calls of an attempt that this store does not know; `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// As [`View::attempt`].
+    pub fn stray(&self, ws: &Workspace, id: &AttemptId) -> Result<Option<Stray>, Error> {
+        self.get(&stray_key(ws, id))
     }
 
     fn get<T: Stored>(&self, key: &Key) -> Result<Option<T>, Error> {

@@ -2,7 +2,9 @@
 
 pub mod attempt;
 pub mod disposition;
+pub mod evidence;
 pub mod id;
+pub mod observation;
 pub mod phone;
 pub mod request;
 pub mod time;

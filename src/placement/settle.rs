@@ -357,6 +357,7 @@ impl<'a> Settling<'a> {
         settled.at = now;
         let cause = match why {
             EndCause::RoomGone => RoomCause::Finished,
+            EndCause::LegLeft => RoomCause::Ended,
             EndCause::Canceled => RoomCause::Canceled,
             EndCause::Maximum => RoomCause::Maximum,
             EndCause::AgentLost => RoomCause::AgentLost,
@@ -393,7 +394,21 @@ impl<'a> Settling<'a> {
             .placed
             .as_ref()
             .and_then(|p| p.horizon().or(Some(p.reserved_until)));
-        let due = self.now.plus(self.settler.config.janitor.delete_timeout);
+        let config = &self.settler.config;
+        // Whoever settles deletes the room at once, and this is for whoever finds it left; but
+        // the room of a call that ended by itself stays a little for its agent.
+        let due = self.now.plus(match room {
+            RoomCause::Ended => config.agent.linger,
+            RoomCause::NeverCreated
+            | RoomCause::TryFailed
+            | RoomCause::NotConnected
+            | RoomCause::Canceled
+            | RoomCause::AgentLost
+            | RoomCause::Maximum
+            | RoomCause::Finished
+            | RoomCause::Late
+            | RoomCause::Operator => config.janitor.delete_timeout,
+        });
         if let Some(record) = &mut self.room {
             record.horizon = horizon;
             record.close(room, due);

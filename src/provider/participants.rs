@@ -13,6 +13,7 @@ use super::client::Client;
 use super::token::Grant;
 use super::wire::Method;
 use crate::model::id::RoomName;
+pub use crate::model::observation::CallStatus;
 
 /// A participant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,23 +57,6 @@ pub enum State {
     Other,
 }
 
-/// Where a SIP leg stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallStatus {
-    /// `dialing`: proves nothing; it often says so while the phone rings.
-    Dialing,
-    /// `ringing`: the phone rings or rang.
-    Ringing,
-    /// `automation`: answered, digits are being sent.
-    Automation,
-    /// `active`: answered.
-    Active,
-    /// `hangup`: was answered, is over.
-    Hangup,
-    /// A status that is not known here.
-    Other,
-}
-
 impl Client {
     /// The participant of this identity, or `None` (404) if there is none.
     pub async fn participant(&self, room: &RoomName, identity: &str) -> Call<Option<Participant>> {
@@ -100,21 +84,6 @@ impl Client {
             .await;
         Call::<proto::ListParticipantsResponse>::read(&reply.answer)
             .map(|list| list.participants.into_iter().map(Into::into).collect())
-    }
-}
-
-impl CallStatus {
-    /// From the attribute's text.
-    #[must_use]
-    pub fn read(text: &str) -> Self {
-        match text {
-            "dialing" => Self::Dialing,
-            "ringing" => Self::Ringing,
-            "automation" => Self::Automation,
-            "active" => Self::Active,
-            "hangup" => Self::Hangup,
-            _ => Self::Other,
-        }
     }
 }
 

@@ -181,6 +181,7 @@ impl Reconciler {
         };
         let cause = match why {
             EndCause::RoomGone => Cause::RoomGone,
+            EndCause::LegLeft => Cause::Told,
             EndCause::Canceled => Cause::Canceled,
             EndCause::Maximum => Cause::Maximum,
             EndCause::AgentLost => Cause::Looked,

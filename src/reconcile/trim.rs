@@ -28,7 +28,12 @@ async fn pass(ledger: &Ledger, config: &Config) -> Result<(), Error> {
     let now = ledger.now();
     let details = now.minus(limits.detail_retention);
     let ids = details.minus(limits.id_retention);
+    let receipts = now.minus(config.webhooks.retention);
     for p in ledger.partitions() {
+        // Of these there are many more than of all else; small commits, one after the other,
+        // let others through.
+        let kind = Trim::Records(Kind::Receipt);
+        while ledger.trim(p, kind, receipts, limits.trim_batch).await? >= limits.trim_batch {}
         ledger
             .trim(p, Trim::Events, details, limits.trim_batch)
             .await?;
@@ -38,6 +43,7 @@ async fn pass(ledger: &Ledger, config: &Config) -> Result<(), Error> {
             Kind::Contact,
             Kind::Number,
             Kind::Room,
+            Kind::Call,
         ] {
             ledger
                 .trim(p, Trim::Records(kind), ids, limits.trim_batch)

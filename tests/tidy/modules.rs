@@ -41,10 +41,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "inbox",
+        &[
+            "config",
+            "ledger",
+            "model",
+            "placement",
+            "provider",
+            "runtime",
+        ],
+    ),
+    (
         "node",
         &[
             "admission",
             "config",
+            "inbox",
             "ledger",
             "model",
             "placement",
@@ -62,6 +74,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "api",
             "config",
+            "inbox",
             "lab",
             "ledger",
             "model",

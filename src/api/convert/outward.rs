@@ -105,6 +105,7 @@ fn last_try(out: &mut proto::Attempt, attempt: &Attempt) {
     out.participant_identity = placed.session.identity();
     out.attempt_marker_time = placed.marker.as_ref().map(|marker| timestamp(marker.at));
     out.ring_time = placed.ring_time.map(timestamp);
+    out.provider_call_id = placed.call.clone().unwrap_or_default();
     if let Some(answer) = &placed.answer {
         out.provider_call_id.clone_from(&answer.leg.call);
         out.answer_time = Some(timestamp(answer.at));
@@ -158,7 +159,7 @@ fn ending(out: &mut proto::Attempt, attempt: &Attempt) {
 
 const fn end_cause(cause: Option<EndCause>) -> proto::attempt::EndCause {
     match cause {
-        None | Some(EndCause::RoomGone) => proto::attempt::EndCause::Finished,
+        None | Some(EndCause::RoomGone | EndCause::LegLeft) => proto::attempt::EndCause::Finished,
         Some(EndCause::Canceled) => proto::attempt::EndCause::Canceled,
         Some(EndCause::AgentLost) => proto::attempt::EndCause::AgentLost,
         Some(EndCause::Maximum) => proto::attempt::EndCause::Maximum,

@@ -15,6 +15,7 @@ use super::config::Flags;
 use super::output;
 use crate::api::{self, Backed};
 use crate::config::{self, Config};
+use crate::inbox;
 use crate::ledger::open::OpenError;
 use crate::node::{Ground, Node};
 use crate::provider::Credentials;
@@ -66,13 +67,9 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok(opened) => opened,
         Err(unopened) => return Ok(unopened.say()),
     };
-    let listener = TcpListener::bind(config.listen.grpc)
-        .await
-        .with_context(|| {
-            let address = config.listen.grpc;
-            format!("failed to listen on {address}; free it, or name another by --listen")
-        })?;
-    let address = listener.local_addr()?;
+    let listener = listen(config.listen.grpc, "--listen").await?;
+    let webhooks = listen(config.listen.webhook, "--webhook-listen").await?;
+    let (address, webhook) = (listener.local_addr()?, webhooks.local_addr()?);
     let tasks = Tasks::default();
     let ground = Ground {
         store: opened.store,
@@ -91,11 +88,20 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Err(error @ OpenError::Ledger(_)) => return Err(error.into()),
     };
-    say_ready(address, &node, &opened.location);
+    let (inbox, limits) = (Arc::clone(node.inbox()), config.webhooks.clone());
+    let taking = inbox::http::serve(webhooks, inbox, limits, tasks.clone(), node.stopping());
+    tasks.spawn("webhooks", taking);
+    say_ready(address, webhook, &node, &opened.location);
     node.preflight(config.trunks.keys().cloned().collect());
     let core = Arc::new(Backed::new(Arc::clone(&node)));
     let parts = api::Parts { core, clock, tasks };
     serve(listener, parts, &node, &config, signals).await
+}
+
+async fn listen(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!("failed to listen on {address}; free it, or name another by {flag}")
+    })
 }
 
 /// Serves until a signal, then drains: nothing new is admitted, dials settle, whoever waits
@@ -154,13 +160,13 @@ async fn serve(
 }
 
 /// One line of JSON on stderr, whatever the log's format: what waits for it reads the port.
-fn say_ready(address: SocketAddr, node: &Node, store: &str) {
+fn say_ready(address: SocketAddr, webhook: SocketAddr, node: &Node, store: &str) {
     let line = serde_json::json!({
         "event": "ready",
         "grpc": address.to_string(),
-        "webhook": null,
+        "webhook": webhook.to_string(),
         "admin": null,
-        "note": "the webhook and admin listeners are not served by this version and stay closed",
+        "note": "the admin listener is not served by this version and stays closed",
         "deployment": node.ledger().deployment().as_str(),
         "store": store,
     });

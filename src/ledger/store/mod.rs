@@ -55,18 +55,24 @@ pub enum Kind {
     Number,
     /// `r/{workspace}/{session}`: a room, planned, created or gone.
     Room,
+    /// `k/{workspace}/{session}`: what was seen of a session's call.
+    Call,
+    /// `i/{account}/{event id}`: a webhook that was acknowledged.
+    Receipt,
     /// `m/{name}`: what the store knows of itself: epoch, key fingerprint, deployment.
     Meta,
 }
 
 impl Kind {
     /// Every kind, in the order of the letters that stand for them here.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Attempt,
         Self::Session,
         Self::Contact,
         Self::Number,
         Self::Room,
+        Self::Call,
+        Self::Receipt,
         Self::Meta,
     ];
 
@@ -79,6 +85,8 @@ impl Kind {
             Self::Contact => 'c',
             Self::Number => 'n',
             Self::Room => 'r',
+            Self::Call => 'k',
+            Self::Receipt => 'i',
             Self::Meta => 'm',
         }
     }
@@ -174,11 +182,13 @@ pub enum Queue {
     Attempts,
     /// Rooms to look at or to delete: read by the reconciler.
     Rooms,
+    /// Webhooks that wait to be applied: read by the inbox.
+    Receipts,
 }
 
 impl Queue {
     /// Every queue.
-    pub const ALL: [Self; 3] = [Self::Waiting, Self::Attempts, Self::Rooms];
+    pub const ALL: [Self; 4] = [Self::Waiting, Self::Attempts, Self::Rooms, Self::Receipts];
 
     /// Its name in the store.
     #[must_use]
@@ -187,6 +197,7 @@ impl Queue {
             Self::Waiting => "waiting",
             Self::Attempts => "attempts",
             Self::Rooms => "rooms",
+            Self::Receipts => "receipts",
         }
     }
 }

@@ -84,6 +84,8 @@ pub struct Settled {
 pub enum EndCause {
     /// The room was seen to be gone: one side hung up.
     RoomGone,
+    /// The callee's leg left: one side hung up.
+    LegLeft,
     /// Canceled by request.
     Canceled,
     /// It lasted as long as it may.

@@ -50,6 +50,8 @@ pub enum Cause {
     OwnerGone,
     /// The reconciler looked.
     Looked,
+    /// A webhook told it.
+    Told,
     /// The room is gone.
     RoomGone,
     /// Canceled by request.
@@ -73,6 +75,7 @@ impl Cause {
             Self::Verdict => "VERDICT",
             Self::OwnerGone => "OWNER_GONE",
             Self::Looked => "LOOKED",
+            Self::Told => "TOLD",
             Self::RoomGone => "ROOM_GONE",
             Self::Canceled => "CANCELED",
             Self::Maximum => "MAXIMUM",

@@ -109,6 +109,9 @@ pub struct Placed {
     /// When the phone was first seen ringing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring_time: Option<Time>,
+    /// LiveKit's id of the SIP call, as soon as anything showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
     /// The placement marker: when the platform confirmed the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answered>,
@@ -135,6 +138,7 @@ impl Placed {
             unclear: None,
             horizon: None,
             ring_time: None,
+            call: None,
             answer: None,
         }
     }

@@ -275,9 +275,10 @@ const fn from_reserved(event: Event) -> Outcome {
         Event::GiveUp => Outcome::Applied(State::NotDialed),
         Event::Cancel => Outcome::Applied(State::Canceled),
         Event::Reserve => Outcome::Ignored("another process runs this try"),
-        Event::Answer | Event::End | Event::NotConnect | Event::LoseSight | Event::AskReview => {
-            Outcome::Illegal
-        }
+        // In one commit with the reservation: LiveKit has told of a call of this attempt that
+        // this store does not know.
+        Event::LoseSight => Outcome::Applied(State::Uncertain),
+        Event::Answer | Event::End | Event::NotConnect | Event::AskReview => Outcome::Illegal,
     }
 }
 

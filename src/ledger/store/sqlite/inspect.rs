@@ -7,7 +7,7 @@ use rusqlite::OpenFlags;
 use super::fault::Fault;
 use super::open::{self, OpenError, Options};
 use super::{file, read, schema};
-use crate::ledger::store::{Epoch, Failure, Info};
+use crate::ledger::store::{Epoch, Failure, Info, Page, Scan};
 use crate::model::time::Time;
 use crate::runtime::ids::Ids;
 
@@ -18,6 +18,23 @@ use crate::runtime::ids::Ids;
 ///
 /// If there is no store of a known format at `path`, or it cannot be read.
 pub fn inspect(path: &Path) -> Result<Info, OpenError> {
+    let conn = look(path)?;
+    info(path, &conn, None).map_err(|fault| OpenError::fault(path, fault))
+}
+
+/// A page of an index of the store at `path`. It writes nothing and takes no lock, so it may
+/// run beside `serve`.
+///
+/// # Errors
+///
+/// As [`inspect`].
+pub fn peek(path: &Path, scan: &Scan) -> Result<Page, OpenError> {
+    let conn = look(path)?;
+    read::scan(&conn, scan).map_err(|fault| OpenError::fault(path, fault))
+}
+
+/// A connection that only reads.
+fn look(path: &Path) -> Result<rusqlite::Connection, OpenError> {
     if !path.exists() {
         return Err(OpenError::Missing {
             path: path.to_owned(),
@@ -29,7 +46,7 @@ pub fn inspect(path: &Path) -> Result<Info, OpenError> {
             path: path.to_owned(),
         });
     }
-    info(path, &conn, None).map_err(|fault| OpenError::fault(path, fault))
+    Ok(conn)
 }
 
 /// Moves the beginning of the store's history to `since`: by it a person says that nothing

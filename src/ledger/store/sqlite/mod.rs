@@ -34,5 +34,5 @@ mod schema;
 mod writer;
 
 pub use handle::Sqlite;
-pub use inspect::{adopt, inspect, restored};
+pub use inspect::{adopt, inspect, peek, restored};
 pub use open::{OpenError, Options};
