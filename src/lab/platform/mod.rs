@@ -45,5 +45,5 @@ pub use hooks::{Delivery, Hook, HookTicket};
 pub use machine::Platform;
 pub use message::{CallTicket, Output, Reply, Request, Response};
 pub use settings::{Behaviour, Keys, Settings, Times, Trunk, Worker};
-pub use state::{LegPeak, RoomView, SipCall, State, WebhookCounts};
+pub use state::{LegPeak, Phone, PhoneEvent, RoomView, SipCall, State, WebhookCounts};
 pub use token::sign;

@@ -30,6 +30,11 @@ struct Kept {
 }
 
 impl Shelf {
+    /// The number of its last commit.
+    pub(super) const fn version(&self) -> Version {
+        Version(self.version)
+    }
+
     pub(super) fn load(&self, keys: &[Key]) -> BTreeMap<Key, Record> {
         keys.iter()
             .filter_map(|key| Some((key.clone(), self.records.get(key)?.record.clone())))
