@@ -65,4 +65,5 @@ pub mod placement;
 pub mod provider;
 pub mod reconcile;
 pub mod runtime;
+pub mod sim;
 pub mod telemetry;

@@ -7,12 +7,13 @@ mod client;
 pub mod completions;
 pub mod config;
 pub mod healthcheck;
-pub mod man;
 pub mod inbox;
+pub mod man;
 pub mod output;
 pub mod rooms;
 pub mod sandbox;
 pub mod serve;
+pub mod simulate;
 pub mod store;
 
 use std::process::ExitCode;
@@ -47,6 +48,8 @@ enum Command {
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
     Serve(serve::Args),
+    /// Simulates calls under faults.
+    Simulate(simulate::Args),
     /// Shows a store, or tells it what happened before its history began.
     Store(store::Args),
 }
@@ -64,6 +67,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Inbox(args) => inbox::run(&args),
         Command::Sandbox(args) => wait_for(sandbox::run(args)),
         Command::Serve(args) => wait_for(serve::run(args)),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Store(args) => store::run(&args),
     };
     done.unwrap_or_else(|error| {
