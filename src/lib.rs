@@ -46,15 +46,19 @@
 //! 6. [`reconcile`]: what a crash or a lost answer left open.
 //! 7. [`inbox`]: what LiveKit tells by webhooks, kept first and applied afterwards.
 //! 8. [`node`]: all of it put together, without a socket; [`api`] and [`cli`] are around it.
-//! 9. [`lab`]: a `LiveKit` that rings nobody, for proof and for trying it out.
+//! 9. [`lab`]: a `LiveKit` that rings nobody, for proof and for trying it out; [`demo`] plays a
+//!    campaign against it, [`bench`] measures against it, and [`sim`] plays whole worlds of
+//!    faults on it.
 //!
 //! [`runtime`], [`config`] and [`telemetry`] are what they all stand on. The long pages are
 //! in [`docs`]: architecture, guarantees, decisions, states and errors.
 
 pub mod admission;
 pub mod api;
+pub mod bench;
 pub mod cli;
 pub mod config;
+pub mod demo;
 pub mod docs;
 pub mod inbox;
 pub mod lab;

@@ -27,6 +27,8 @@ pub struct Claim {
     pub private: Private,
     /// The right to dial.
     pub slot: Slot,
+    /// The records of the try, as they were committed.
+    pub seen: View,
 }
 
 /// An attempt after a decision.
@@ -166,7 +168,8 @@ impl Door {
             stray_key(&ws, &id),
         ];
         if keys.iter().any(|key| !view.has(key)) {
-            return Ok(Decision::More(keys.into()));
+            // A session is named by attempt and try, and this try has just been counted.
+            return Ok(Decision::New(keys.into()));
         }
         if let Some(stray) = view.stray(&ws, &id)? {
             let entry = Admitted {
@@ -306,7 +309,7 @@ impl Door {
             None => (now, 1),
         };
         let not_before = before.as_ref().and_then(|w| w.not_before);
-        let quiet = known && before.is_some_and(|w| w.reason == reason);
+        let quiet = known && before.is_some_and(|w| alike(&w.reason, &reason));
         let cause = Cause::Rule(reason.rule);
         attempt.waiting = Some(Waiting {
             reason,
@@ -349,6 +352,9 @@ impl Door {
                 .until
                 .map(|until| until.plus(queue.holder_slack))
                 .filter(|at| *at > now),
+            // The trunk has a time of its own for all that wait for it. Were each asked at its
+            // own, a queue of thousands would be decided anew every second.
+            None if reason.rule == Rule::Pace && attempt.spec.keep == Keep::UntilExpiry => None,
             None => reason.until.map(|until| until.max(now)),
         };
         let recheck = now.plus(queue.recheck);
@@ -363,6 +369,11 @@ impl Door {
                 .plus(std::time::Duration::from_millis(1)),
         )
     }
+}
+
+/// Whether two refusals tell a caller the same. The pace names another time each time.
+fn alike(before: &Reason, now: &Reason) -> bool {
+    before == now || (before.rule == Rule::Pace && now.rule == Rule::Pace)
 }
 
 /// Never, for this id.

@@ -136,6 +136,7 @@ impl Admission {
                 attempt,
                 private: request.private,
                 slot,
+                seen: decided.seen,
             });
         }
         Ok((entered.attempt, version))
@@ -166,9 +167,10 @@ impl Admission {
                     let limit = self.door.config.queue.limit;
                     Decision::Keep(Err(PlaceError::QueueFull { limit }))
                 }
-                decided @ (Decision::Write(..) | Decision::Keep(_) | Decision::More(_)) => {
-                    carry(decided, seen)
-                }
+                decided @ (Decision::Write(..)
+                | Decision::Keep(_)
+                | Decision::More(_)
+                | Decision::New(_)) => carry(decided, seen),
             });
         };
         let fields = differing(&known, fresh);

@@ -2,6 +2,10 @@
 //!
 //! Level-triggered: a poke or a tick, then the store is asked what is due. A poke may be
 //! lost; the due time of each waiting attempt brings it back.
+//!
+//! What waits for the pace of a trunk is not asked one by one: there is one time for the
+//! trunk, and then those that wait are admitted in their order until the first refusal,
+//! which says when it is worth asking again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,15 +13,21 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::enter::{Claim, Entered, Entry, Ticket};
 use super::place::Admission;
-use crate::ledger::record::{attempt_key, contact_key, number_key, pace_of};
+use crate::ledger::record::{attempt_key, contact_key, number_key, pace_of, waits_for};
 use crate::ledger::store::Queue;
 use crate::ledger::{Decision, Error, Observer};
-use crate::model::attempt::{Attempt, State};
+use crate::model::attempt::{Attempt, Rule, State};
 use crate::model::id::{AttemptId, Partition, Workspace};
+use crate::model::time::Time;
 use crate::runtime::stop::Stop;
+
+/// Longer than a task may take from its commit to telling of it; what is later still comes
+/// back by its own time.
+const LATELY: Duration = Duration::from_secs(1);
 
 /// Hears what is committed: counts what waits, and rings for what was freed.
 #[derive(Debug, Default)]
@@ -28,12 +38,59 @@ pub struct Bell {
 
 #[derive(Debug, Default)]
 struct Heard {
-    waiting: BTreeMap<Workspace, BTreeSet<AttemptId>>,
+    /// What waits, and what for.
+    waiting: BTreeMap<Workspace, BTreeMap<AttemptId, Option<String>>>,
+    /// How many wait for each of those: what nobody waits for need not be told when it is
+    /// freed, and hardly anything is waited for.
+    wanted: BTreeMap<String, usize>,
     /// Attempts that hold their contact and number. Only one that was among them frees
     /// anything: rung for every commit of a waiting attempt, the queue would decide it anew
     /// because it had just decided it, for as long as the pace says no.
     holding: BTreeSet<(Workspace, AttemptId)>,
     freed: BTreeSet<(Workspace, String)>,
+    /// What was freed within [`LATELY`] although nobody waited for it. Of two commits the
+    /// later one may be told first: whoever waits is woken by what was freed after its own
+    /// commit, and before that was told.
+    lately: BTreeMap<(Workspace, String), Instant>,
+    /// When it is worth asking for those that wait for the pace of a trunk.
+    paced: BTreeMap<String, Time>,
+}
+
+impl Heard {
+    /// An attempt waits for `what`, or waits no more.
+    fn changes(&mut self, attempt: &Attempt, waits: Option<Option<String>>) {
+        let (ws, id) = (&attempt.workspace, &attempt.id);
+        let before = self.waiting.get_mut(ws).and_then(|ids| ids.remove(id));
+        if let Some(Some(what)) = before
+            && let Some(count) = self.wanted.get_mut(&what)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.wanted.remove(&what);
+            }
+        }
+        let Some(what) = waits else { return };
+        if let Some(what) = &what {
+            *self.wanted.entry(what.clone()).or_default() += 1;
+            let freed = (ws.clone(), what.clone());
+            if self.lately.remove(&freed).is_some() {
+                self.freed.insert(freed);
+            }
+        }
+        let ids = self.waiting.entry(ws.clone()).or_default();
+        ids.insert(id.clone(), what);
+    }
+
+    /// Somebody waits for a trunk, and it is not worth asking before `at`; whether that is
+    /// earlier than was known.
+    fn waits(&mut self, trunk: String, at: Time) -> bool {
+        let known = self.paced.get(&trunk);
+        let earlier = known.is_none_or(|known| at < *known);
+        if earlier {
+            self.paced.insert(trunk, at);
+        }
+        earlier
+    }
 }
 
 impl Bell {
@@ -46,8 +103,25 @@ impl Bell {
             .map_or(0, |ids| ids.len() as u64)
     }
 
+    /// The trunks that it is worth asking for at `now`.
+    fn take_paced(&self, now: Time) -> Vec<String> {
+        let mut heard = self.lock();
+        let later = heard.paced.extract_if(.., |_, at| *at <= now);
+        later.map(|(trunk, _)| trunk).collect()
+    }
+
+    /// When it is worth asking for a trunk next.
+    fn next_paced(&self) -> Option<Time> {
+        self.lock().paced.values().min().copied()
+    }
+
     fn take_freed(&self) -> BTreeSet<(Workspace, String)> {
-        std::mem::take(&mut self.lock().freed)
+        let mut heard = self.lock();
+        let now = Instant::now();
+        heard
+            .lately
+            .retain(|_, freed| now.duration_since(*freed) < LATELY);
+        std::mem::take(&mut heard.freed)
     }
 
     // A std mutex, since nothing is awaited while it is held.
@@ -61,14 +135,18 @@ impl Observer for Bell {
         let ws = &attempt.workspace;
         {
             let mut heard = self.lock();
-            if attempt.state == State::Queued {
-                heard
-                    .waiting
-                    .entry(ws.clone())
-                    .or_default()
-                    .insert(attempt.id.clone());
-            } else if let Some(ids) = heard.waiting.get_mut(ws) {
-                ids.remove(&attempt.id);
+            if let Some(at) = waits_for_pace(attempt)
+                && heard.waits(pace_of(attempt), at)
+            {
+                self.ring.notify_one();
+            }
+            let queued = attempt.state == State::Queued;
+            let what = (attempt.waiting.as_ref())
+                .filter(|_| queued)
+                .and_then(|waiting| waits_for(attempt, &waiting.reason));
+            heard.changes(attempt, queued.then_some(what));
+            if queued && !heard.freed.is_empty() {
+                self.ring.notify_one();
             }
             let who = (ws.clone(), attempt.id.clone());
             if attempt.state.holds() {
@@ -78,16 +156,47 @@ impl Observer for Bell {
             if !heard.holding.remove(&who) {
                 return;
             }
+            let now = Instant::now();
             for what in [
-                contact_key(ws, &attempt.spec.contact).to_string(),
-                number_key(ws, &attempt.number_key).to_string(),
-                pace_of(attempt),
+                contact_key(ws, &attempt.spec.contact).text(),
+                number_key(ws, &attempt.number_key).text(),
             ] {
-                heard.freed.insert((ws.clone(), what));
+                if heard.wanted.contains_key(&what) {
+                    heard.freed.insert((ws.clone(), what));
+                } else {
+                    heard.lately.insert((ws.clone(), what), now);
+                }
+            }
+            if let Some(at) = heard.paced.get_mut(&pace_of(attempt)) {
+                *at = Time::ZERO;
+            } else if heard.freed.is_empty() {
+                return;
             }
         }
         self.ring.notify_one();
     }
+}
+
+/// When it is worth asking for an attempt that waits for the pace of its trunk.
+fn waits_for_pace(attempt: &Attempt) -> Option<Time> {
+    let waiting = attempt.waiting.as_ref()?;
+    let paced = attempt.state == State::Queued && waiting.reason.rule == Rule::Pace;
+    paced.then(|| waiting.reason.until.unwrap_or(waiting.until))
+}
+
+/// How far a wake came.
+enum Woken {
+    /// This one must go on waiting.
+    Refused(Box<Attempt>),
+    /// Through all that waited.
+    All,
+    /// Through a batch, and more may be behind it.
+    Some { admitted: usize },
+}
+
+/// How long until `at`; never nothing, since what is due is done before anybody waits.
+fn until(at: Time, now: Time) -> Duration {
+    at.since(now).max(Duration::from_millis(1))
 }
 
 impl Admission {
@@ -114,7 +223,15 @@ impl Admission {
     async fn pass(&self) -> Result<Duration, Error> {
         let queue = &self.door.config.queue;
         for (ws, what) in self.bell.take_freed() {
-            self.wake(&ws, &what).await?;
+            let p = self.door.ledger.partition(&ws);
+            self.wake(p, &what).await?;
+        }
+        for trunk in self.bell.take_paced(self.door.ledger.now()) {
+            if let Err(error) = self.wake_trunk(&trunk).await {
+                let again = self.door.ledger.now().plus(queue.poll_interval);
+                self.bell.lock().waits(trunk, again);
+                return Err(error);
+            }
         }
         let mut pause = queue.poll_interval;
         for p in self.door.ledger.partitions() {
@@ -132,31 +249,65 @@ impl Admission {
             }
             pause = pause.min(self.until_due(p).await?);
         }
+        if let Some(at) = self.bell.next_paced() {
+            pause = pause.min(until(at, self.door.ledger.now()));
+        }
         Ok(pause)
     }
 
     async fn until_due(&self, p: Partition) -> Result<Duration, Error> {
         let ledger = &self.door.ledger;
         let next = ledger.next_due(p, Queue::Waiting).await?;
-        Ok(next.map_or(Duration::MAX, |at| {
-            at.since(ledger.now()).max(Duration::from_millis(1))
-        }))
+        Ok(next.map_or(Duration::MAX, |at| until(at, ledger.now())))
     }
 
-    /// Admits, in order, those that wait for what was freed, until one must go on waiting.
-    async fn wake(&self, ws: &Workspace, what: &str) -> Result<(), Error> {
-        let ledger = &self.door.ledger;
-        let batch = self.door.config.queue.batch;
-        for attempt in ledger
-            .waiting_for(ledger.partition(ws), what, batch)
-            .await?
-        {
-            let entered = self.admit(&attempt.workspace, &attempt.id).await?;
-            if entered.is_some_and(|e| e.attempt.state == State::Queued) {
-                break;
+    /// Admits, in order, those that wait for the pace of a trunk, until one must go on
+    /// waiting: its refusal says when to ask again.
+    async fn wake_trunk(&self, trunk: &str) -> Result<(), Error> {
+        for p in self.door.ledger.partitions() {
+            loop {
+                match self.wake(p, trunk).await? {
+                    Woken::Refused(refused) => {
+                        if let Some(at) = waits_for_pace(&refused) {
+                            self.bell.lock().waits(trunk.to_owned(), at);
+                            return Ok(());
+                        }
+                        // It waits for somebody else now, and those behind it do not.
+                    }
+                    Woken::All => break,
+                    Woken::Some { admitted } if admitted > 0 => {}
+                    // All of them must not be asked yet, and more may be behind them.
+                    Woken::Some { .. } => {
+                        let again = self.door.ledger.now().plus(self.door.config.queue.recheck);
+                        self.bell.lock().waits(trunk.to_owned(), again);
+                        break;
+                    }
+                }
             }
         }
         Ok(())
+    }
+
+    /// Admits, in order, those that wait for what was freed, until one must go on waiting;
+    /// one batch of them.
+    async fn wake(&self, p: Partition, what: &str) -> Result<Woken, Error> {
+        let batch = self.door.config.queue.batch;
+        let waiting = self.door.ledger.waiting_for(p, what, batch).await?;
+        let (count, mut admitted) = (waiting.len(), 0_usize);
+        for attempt in waiting {
+            match self.admit(&attempt.workspace, &attempt.id).await? {
+                Some(entered) if entered.attempt.state == State::Queued => {
+                    return Ok(Woken::Refused(Box::new(entered.attempt)));
+                }
+                Some(_) => admitted += 1,
+                None => {}
+            }
+        }
+        Ok(if count < batch {
+            Woken::All
+        } else {
+            Woken::Some { admitted }
+        })
     }
 
     /// Decides a waiting attempt anew. `None`: it does not wait any more, or not yet.
@@ -207,6 +358,7 @@ impl Admission {
                 attempt,
                 private,
                 slot,
+                seen: decided.seen,
             });
         }
         Ok(entered)

@@ -65,14 +65,23 @@ impl Core for Backed {
         Ok(self.node.ledger().attempt(workspace, id).await?)
     }
 
-    async fn changed(&self, workspace: &Workspace, id: &AttemptId, after: Version) {
+    async fn changed(
+        &self,
+        workspace: &Workspace,
+        id: &AttemptId,
+        after: Version,
+    ) -> Option<(Attempt, Version)> {
         let mut news = self.node.ledger().watch(workspace, id);
         loop {
-            let found = self.node.ledger().attempt(workspace, id).await;
-            if let Ok(Some((_, version))) = found
-                && version > after
-            {
-                return;
+            // What was told last is what the caller has: a later commit is told too, so that
+            // there is nothing to read before.
+            if *news.borrow_and_update() == after && news.changed().await.is_err() {
+                news = self.node.ledger().watch(workspace, id);
+            }
+            match self.node.ledger().attempt(workspace, id).await {
+                Ok(Some(found)) if found.1 > after => return Some(found),
+                Ok(None) => return None,
+                Ok(Some(_)) | Err(_) => {}
             }
             if news.changed().await.is_err() {
                 // Forgotten between two commits: listen anew.

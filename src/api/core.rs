@@ -39,9 +39,16 @@ pub trait Core: Debug + Send + Sync {
         id: &AttemptId,
     ) -> Result<Option<(Attempt, Version)>, ReadError>;
 
-    /// Resolves when the attempt has a newer version than `after`, at once if it has one now.
-    /// Level-triggered, so that no change between a read and the wait is missed.
-    async fn changed(&self, workspace: &Workspace, id: &AttemptId, after: Version);
+    /// The attempt as soon as it has a newer version than `after`, at once if it has one now;
+    /// `None` once it is forgotten. Level-triggered, so that no change between a read and the
+    /// wait is missed. A store that does not answer meanwhile is asked again at the next
+    /// change.
+    async fn changed(
+        &self,
+        workspace: &Workspace,
+        id: &AttemptId,
+        after: Version,
+    ) -> Option<(Attempt, Version)>;
 
     /// A page of at most `limit` attempts behind `after`, ordered by creation; the cursor of
     /// the next page, if there is one.

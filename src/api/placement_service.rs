@@ -85,21 +85,15 @@ impl Placement {
         let (mut attempt, mut version) = found;
         let mut closing = self.closing.clone();
         while !over(&attempt) {
-            let newer = async {
-                self.core
-                    .changed(&attempt.workspace, &attempt.id, version)
-                    .await;
-                self.core.attempt(&attempt.workspace, &attempt.id).await
-            };
-            let read = tokio::select! {
+            let newer = tokio::select! {
                 biased;
-                read = newer => read,
+                newer = self.core.changed(&attempt.workspace, &attempt.id, version) => newer,
                 () = tokio::time::sleep_until(until) => break,
                 _ = closing.wait_for(|closing| *closing) => break,
             };
-            match read {
-                Ok(Some(newer)) => (attempt, version) = newer,
-                Ok(None) | Err(_) => break,
+            match newer {
+                Some(newer) => (attempt, version) = newer,
+                None => break,
             }
         }
         (attempt, version)

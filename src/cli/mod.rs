@@ -2,10 +2,12 @@
 //!
 //! Data goes to stdout, all else to stderr. Exit codes are those of [`output`].
 
+pub mod bench;
 pub mod call;
 mod client;
 pub mod completions;
 pub mod config;
+pub mod demo;
 pub mod healthcheck;
 pub mod inbox;
 pub mod man;
@@ -16,6 +18,7 @@ pub mod serve;
 pub mod simulate;
 pub mod store;
 
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -30,12 +33,16 @@ pub struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// Measures on this host what a placement costs and how fast it is.
+    Bench(bench::Args),
     /// Places, reads, watches and cancels calls at a running service.
     Call(call::Args),
     /// Prints the completions of a shell.
     Completions(completions::Args),
     /// Checks a configuration, or shows what is in effect and where it came from.
     Config(config::Args),
+    /// Shows in half a minute what it is for: a campaign against a sandbox.
+    Demo(demo::Args),
     /// Asks a running service whether it is well.
     Healthcheck(healthcheck::Args),
     /// Prints the manual page.
@@ -48,8 +55,6 @@ enum Command {
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
     Serve(serve::Args),
-    /// Simulates calls under faults.
-    Simulate(simulate::Args),
     /// Shows a store, or tells it what happened before its history began.
     Store(store::Args),
 }
@@ -58,16 +63,17 @@ enum Command {
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
-        Command::Call(args) => wait_for(call::run(args)),
+        Command::Bench(args) => wait_for(Box::pin(bench::run(args))),
+        Command::Call(args) => wait_for(Box::pin(call::run(args))),
         Command::Completions(args) => completions::run(&args),
         Command::Config(args) => config::run(&args),
-        Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
+        Command::Demo(args) => wait_for(Box::pin(demo::run(args))),
+        Command::Healthcheck(args) => wait_for(Box::pin(healthcheck::run(args))),
         Command::Man(args) => man::run(&args),
         Command::Rooms(args) => rooms::run(args),
         Command::Inbox(args) => inbox::run(&args),
-        Command::Sandbox(args) => wait_for(sandbox::run(args)),
-        Command::Serve(args) => wait_for(serve::run(args)),
-        Command::Simulate(args) => simulate::run(&args),
+        Command::Sandbox(args) => wait_for(Box::pin(sandbox::run(args))),
+        Command::Serve(args) => wait_for(Box::pin(serve::run(args))),
         Command::Store(args) => store::run(&args),
     };
     done.unwrap_or_else(|error| {
@@ -80,8 +86,10 @@ pub fn run(cli: Cli) -> ExitCode {
     })
 }
 
+/// Boxed, or the runtime's loop would be compiled three times for each subcommand, with the
+/// whole of it in each.
 pub(super) fn wait_for(
-    work: impl Future<Output = anyhow::Result<ExitCode>>,
+    work: Pin<Box<dyn Future<Output = anyhow::Result<ExitCode>>>>,
 ) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

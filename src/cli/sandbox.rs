@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
 
 use crate::lab::platform::{Behaviour, Settings, Worker, callees, faults};
@@ -39,6 +43,16 @@ pub struct Args {
     /// How long a callee who answers talks before it hangs up.
     #[arg(long, value_name = "SPAN", default_value = "20s", value_parser = humantime::parse_duration)]
     talk: Duration,
+    /// Serves over TLS, with the certificate in this PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The private key of that certificate, a PEM file.
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// For measuring what stands around it: bridge, callees and agent take no time of their
+    /// own, and `/sandbox/timings` tells when calls began and how long requests took.
+    #[arg(long)]
+    load: bool,
     /// The seed of all ids.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
@@ -88,6 +102,10 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             .context("failed to write to stdout")?;
         return Ok(ExitCode::SUCCESS);
     }
+    let tls = match (&args.tls_certificate, &args.tls_key) {
+        (Some(certificate), Some(key)) => Some(Arc::new(tls(certificate, key)?)),
+        (None | Some(_), _) => None,
+    };
     let listener = tokio::net::TcpListener::bind(args.listen)
         .await
         .with_context(|| format!("failed to listen on {}", args.listen))?;
@@ -105,11 +123,36 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..Settings::default()
     };
     settings.times.talk = args.talk;
+    if args.load {
+        settings.timings = true;
+        settings.times = settings.times.at_once();
+        let at_once = Behaviour::Joins {
+            after: Duration::ZERO,
+        };
+        settings.workers = vec![Worker::new("caller", at_once)];
+    }
+    let socket = sandbox::Socket { listener, tls };
     let tasks = Tasks::default();
-    sandbox::serve(listener, settings, args.webhook, &tasks, stopped()).await?;
+    sandbox::serve(socket, settings, args.webhook, &tasks, stopped()).await?;
     tasks.abort_all();
     tasks.idle(END).await;
     Ok(ExitCode::SUCCESS)
+}
+
+fn tls(certificate: &Path, key: &Path) -> anyhow::Result<rustls::ServerConfig> {
+    let unreadable = |path: &Path| format!("failed to read {}", path.display());
+    let certificates = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect)
+        .with_context(|| unreadable(certificate))?;
+    let private = PrivateKeyDer::from_pem_file(key).with_context(|| unreadable(key))?;
+    rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| {
+            builder
+                .with_no_client_auth()
+                .with_single_cert(certificates, private)
+        })
+        .context("failed to set up TLS with this certificate and key")
 }
 
 fn listed() -> String {

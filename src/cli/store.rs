@@ -120,6 +120,7 @@ fn info(info: &Info, how: Output) -> anyhow::Result<()> {
         "partitions": info.partitions,
         "records": records,
         "events": info.events,
+        "commits": info.commits,
         "bytes": info.bytes,
     });
     how.print(&shown, |_| {
@@ -135,6 +136,7 @@ fn info(info: &Info, how: Output) -> anyhow::Result<()> {
             }),
         );
         lines.push(format!("events      {}", info.events));
+        lines.push(format!("commits     {}", info.commits));
         lines.extend(info.bytes.map(|bytes| format!("bytes       {bytes}")));
         lines.join("\n")
     })

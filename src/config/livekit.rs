@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use secrecy::SecretString;
 
 use super::fault::{Fault, Faults, Wrong};
@@ -20,6 +22,8 @@ pub struct LiveKit {
     pub api_key: Option<String>,
     /// The secret of the API key; `None` if none is configured.
     pub api_secret: Option<SecretString>,
+    /// Certificate authorities that are trusted beside the public ones.
+    pub roots: Vec<CertificateDer<'static>>,
     /// How long a connection may take, TLS included.
     pub connect_timeout: Duration,
     /// The timeout of every request but the dial.
@@ -84,6 +88,7 @@ impl LiveKit {
             url: s.text("url", url),
             api_key: s.optional_text("api_key", filled),
             api_secret: secret(&mut s, "api_secret", "api_secret_file"),
+            roots: roots(&mut s, "ca_file"),
             connect_timeout: s.duration("connect_timeout", MILLISECOND..=MINUTE),
             request_timeout: s.duration("request_timeout", MILLISECOND..=MINUTE * 5),
             request_retries: s.number("request_retries", 0..=10),
@@ -141,6 +146,22 @@ pub(super) fn secret(s: &mut Section<'_>, key: &str, file_key: &str) -> Option<S
             direct
         }
     }
+}
+
+/// The certificates in the file that `key` names; none without it.
+fn roots(s: &mut Section<'_>, key: &str) -> Vec<CertificateDer<'static>> {
+    let Some(path) = s.optional_text(key, |path| filled(path).map(PathBuf::from)) else {
+        return Vec::new();
+    };
+    let read: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&path).and_then(Iterator::collect);
+    let what = match read {
+        Ok(found) if !found.is_empty() => return found,
+        Ok(_) => format!("{} has no certificate in it", path.display()),
+        Err(error) => format!("{} cannot be read: {error}", path.display()),
+    };
+    let remedy = "name a PEM file with the certificates of LiveKit's own authority";
+    s.fault(key, Wrong::new(what, remedy));
+    Vec::new()
 }
 
 fn content(path: &Path) -> Result<SecretString, Wrong> {

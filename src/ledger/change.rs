@@ -24,6 +24,10 @@ pub enum Decision<T> {
     Keep(T),
     /// Decide again with these records too.
     More(Vec<super::store::Key>),
+    /// Decide again, and take these records to be absent without a look: nobody can have
+    /// written them yet. If one is there after all, the commit finds it, and the decision is
+    /// made anew with it.
+    New(Vec<super::store::Key>),
 }
 
 impl<T> Decision<T> {
@@ -33,6 +37,7 @@ impl<T> Decision<T> {
             Self::Write(change, answer) => Decision::Write(change, with(answer)),
             Self::Keep(answer) => Decision::Keep(with(answer)),
             Self::More(keys) => Decision::More(keys),
+            Self::New(keys) => Decision::New(keys),
         }
     }
 }

@@ -30,6 +30,9 @@ pub struct Decided<T> {
     pub answer: T,
     /// The number of the commit; `None` when nothing was written.
     pub version: Option<Version>,
+    /// The records that it was decided on, as they are now: a further decision may begin
+    /// with them ([`Ledger::decide_from`]).
+    pub seen: View,
 }
 
 /// The memory. Admission, settle, projection, reconcile and follow-ups supply pure
@@ -76,39 +79,82 @@ impl Ledger {
         &self,
         p: Partition,
         keys: Vec<Key>,
+        decide: impl FnMut(&View) -> Result<Decision<T>, Error> + Send,
+    ) -> Result<Decided<T>, Error> {
+        let view = self.load(p, keys).await?;
+        self.decide_on(p, view, true, decide).await
+    }
+
+    /// As [`Ledger::decide`], but begins with what an earlier decision has `seen`, which
+    /// saves reading it. If it is out of date, the commit finds that out and the decision is
+    /// made anew; and nothing but a commit is decided by it: an answer that writes nothing,
+    /// and an error, are asked for again on what is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ledger::decide`].
+    pub async fn decide_from<T>(
+        &self,
+        workspace: &Workspace,
+        seen: View,
+        decide: impl FnMut(&View) -> Result<Decision<T>, Error> + Send,
+    ) -> Result<Decided<T>, Error> {
+        let p = self.partition(workspace);
+        self.decide_on(p, seen, false, decide).await
+    }
+
+    /// Decides on `view`; `present` says that it was read as one moment's.
+    async fn decide_on<T>(
+        &self,
+        p: Partition,
+        mut view: View,
+        mut present: bool,
         mut decide: impl FnMut(&View) -> Result<Decision<T>, Error> + Send,
     ) -> Result<Decided<T>, Error> {
-        let mut view = self.load(p, keys).await?;
         for _ in 0..CONFLICTS_MAX {
-            match decide(&view)? {
-                Decision::Keep(answer) => {
-                    return Ok(Decided {
-                        answer,
-                        version: None,
-                    });
-                }
-                Decision::More(keys) => {
-                    // All of it is read anew, so that it is one moment's. Read in two, it may
-                    // show what never was: the session of a try whose attempt is not there
-                    // yet, since another commit made both in between.
-                    let keys = view.records.into_keys().chain(keys).collect();
-                    view = self.load(p, keys).await?;
-                }
-                Decision::Write(change, answer) => {
+            let keys = match decide(&view) {
+                Ok(Decision::Write(change, answer)) => {
                     let (commit, attempts) = self.commit_of(&view, change)?;
                     match self.commit(p, &commit).await? {
                         Committed::Applied(version) => {
-                            let keys = commit.put.into_iter().map(|put| put.key);
-                            self.news.tell(keys, &attempts, version);
+                            view.wrote(commit, version, |keys| {
+                                self.news.tell(keys, &attempts, version);
+                            });
                             return Ok(Decided {
                                 answer,
                                 version: Some(version),
+                                seen: view,
                             });
                         }
-                        Committed::Conflict(present) => view.records.extend(present),
+                        Committed::Conflict(found) => {
+                            view.records.extend(found);
+                            present = true;
+                        }
                     }
+                    continue;
                 }
-            }
+                Ok(Decision::Keep(answer)) if present => {
+                    return Ok(Decided {
+                        answer,
+                        version: None,
+                        seen: view,
+                    });
+                }
+                Err(error) if present => return Err(error),
+                Ok(Decision::Keep(_)) | Err(_) => Vec::new(),
+                Ok(Decision::New(keys)) => {
+                    view.records.extend(keys.into_iter().map(|key| (key, None)));
+                    present = false;
+                    continue;
+                }
+                Ok(Decision::More(keys)) => keys,
+            };
+            // All of it is read anew, so that it is one moment's. Read in two, it may show
+            // what never was: the session of a try whose attempt is not there yet, since
+            // another commit made both in between.
+            let keys = view.records.into_keys().chain(keys).collect();
+            view = self.load(p, keys).await?;
+            present = true;
         }
         Err(Error::Contended)
     }

@@ -57,6 +57,9 @@ impl Error {
 /// carry it in their names.
 #[must_use]
 pub fn partition_of(workspace: &Workspace, partitions: u16) -> Partition {
+    if partitions <= 1 {
+        return Partition(0);
+    }
     let hash = Sha256::digest(workspace.as_str().as_bytes());
     let [a, b, ..] = hash.as_slice() else {
         return Partition(0);

@@ -59,12 +59,7 @@ impl News {
             .subscribe()
     }
 
-    pub(super) fn tell(
-        &self,
-        keys: impl Iterator<Item = Key>,
-        attempts: &[Attempt],
-        version: Version,
-    ) {
+    pub(super) fn tell(&self, keys: &[Key], attempts: &[Attempt], version: Version) {
         for attempt in attempts {
             for observer in &self.observers {
                 observer.committed(attempt);
@@ -73,13 +68,14 @@ impl News {
         {
             let mut waiting = self.lock();
             for key in keys {
-                let Some(sender) = waiting.get(&key) else {
+                let Some(sender) = waiting.get(key) else {
                     continue;
                 };
                 if sender.receiver_count() == 0 {
-                    waiting.remove(&key);
+                    waiting.remove(key);
                 } else {
-                    sender.send_replace(version);
+                    // Of two commits the later one may be told first.
+                    sender.send_modify(|told| *told = version.max(*told));
                 }
             }
         }

@@ -161,7 +161,8 @@ impl Stored for Attempt {
 }
 
 /// The text under which what waits for `reason` is found by what frees it.
-fn waits_for(attempt: &Attempt, reason: &Reason) -> Option<String> {
+#[must_use]
+pub fn waits_for(attempt: &Attempt, reason: &Reason) -> Option<String> {
     match reason.rule {
         Rule::ContactReserved => {
             Some(contact_key(&attempt.workspace, &attempt.spec.contact).to_string())

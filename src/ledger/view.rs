@@ -7,14 +7,14 @@ use super::record::{
     Contact, FORMAT, Number, Room, Session, Stored, attempt_key, contact_key, number_key, room_key,
     session_key,
 };
-use super::store::{Failure, Key, Record, Version};
+use super::store::{Commit, Failure, Key, Record, Version};
 use super::{Error, store};
 use crate::model::attempt::Attempt;
 use crate::model::id::{AttemptId, ContactId, SessionId, Workspace};
 
 /// The records under the keys of a decision. All of them are expected to be unchanged
 /// when the decision is committed, the absent ones too.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct View {
     pub(super) records: BTreeMap<Key, Option<Record>>,
 }
@@ -24,6 +24,33 @@ impl View {
     #[must_use]
     pub fn has(&self, key: &Key) -> bool {
         self.records.contains_key(key)
+    }
+
+    /// Without the records of which `keep` says no.
+    #[must_use]
+    pub fn only(mut self, keep: impl Fn(&Key) -> bool) -> Self {
+        self.records.retain(|key, _| keep(key));
+        self
+    }
+
+    /// The records as `commit` left them; `tell` hears which it wrote.
+    pub(super) fn wrote(&mut self, commit: Commit, version: Version, tell: impl FnOnce(&[Key])) {
+        let keys: Vec<Key> = commit.put.iter().map(|put| put.key.clone()).collect();
+        tell(&keys);
+        for key in commit.delete {
+            self.records.insert(key, None);
+        }
+        for put in commit.put {
+            let record = Record {
+                key: put.key.clone(),
+                format: put.format,
+                version,
+                commit: commit.id,
+                due: put.due,
+                body: put.body,
+            };
+            self.records.insert(put.key, Some(record));
+        }
     }
 
     /// The version of each record, `None` for an absent one.

@@ -4,12 +4,14 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Placement;
 use super::gate::{Joined, who_joined};
 use super::settle::Try;
 use crate::ledger::record::{Room, attempt_key};
+use crate::ledger::store::Version;
 use crate::ledger::{Change, Decision, Error};
 use crate::model::attempt::{Attempt, Cause, Gate, State, Stop, StopWhy};
 use crate::model::time::Time;
@@ -34,15 +36,24 @@ impl Seen {
 }
 
 impl Placement {
-    /// Never returns: whoever awaits the dial drops this with it.
-    pub(super) async fn attend(&self, attempt: &Attempt, of: &Try, room: &Room, seen: &Seen) {
+    /// Never returns: whoever awaits the dial drops this with it. `news` has been heard from
+    /// before the marker on, whose commit, `version`, saw no stop: only a later one is read.
+    pub(super) async fn attend(
+        &self,
+        attempt: &Attempt,
+        of: &Try,
+        room: &Room,
+        seen: &Seen,
+        news: &mut watch::Receiver<Version>,
+        version: Version,
+    ) {
         let ringing = attempt.spec.ringing();
         let before_end = ringing.saturating_sub(self.config.dial.look_before_ring_end);
         let look_at = Instant::now() + before_end;
-        let mut news = self.ledger.watch(&of.workspace, &of.attempt);
         let mut looked = false;
         loop {
-            if self.stop_is_recorded(of).await {
+            let newer = *news.borrow_and_update() > version;
+            if newer && self.stop_is_recorded(of).await {
                 return self.carry_out_stop(room).await;
             }
             tokio::select! {

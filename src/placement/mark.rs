@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::settle::Try;
 use crate::admission::rules::{self, Answer, Facts};
 use crate::ledger::record::{RoomState, attempt_key, keys_of};
+use crate::ledger::store::Version;
 use crate::ledger::{Change, Decision, Error, Ledger, View};
 use crate::model::attempt::{Attempt, Cause, Event, Outcome, State};
 use crate::model::phone::{E164, NumberRules};
@@ -26,6 +27,8 @@ pub(super) struct Marking<'a> {
     pub trunk: &'a TrunkId,
     /// The number, which the rules see once more.
     pub to: &'a E164,
+    /// The records of the try, as they were seen last.
+    pub seen: View,
     /// Whether this is the second send, after the trunk was resolved anew.
     pub heal: bool,
 }
@@ -33,9 +36,15 @@ pub(super) struct Marking<'a> {
 /// What came of it.
 #[derive(Debug)]
 pub(super) enum Marked {
-    /// It is written: dial.
-    Written(Box<Attempt>),
+    /// It is written, with this version: dial. With the records of the try.
+    Written(Box<Attempt>, Version, View),
     /// It is not, and nothing may be dialed.
+    TurnedBack(TryFailure, Option<Answer>),
+}
+
+/// What the decision says.
+enum Verdict {
+    Written(Box<Attempt>),
     TurnedBack(TryFailure, Option<Answer>),
 }
 
@@ -49,12 +58,16 @@ pub(super) struct Markers {
 impl Markers {
     /// Writes the marker, unless the try is no longer ours to dial. The rules are asked
     /// again, since seconds have passed: a contact that was taken meanwhile is not rung.
-    pub(super) async fn write(&self, marking: &Marking<'_>) -> Result<Marked, Error> {
+    pub(super) async fn write(&self, mut marking: Marking<'_>) -> Result<Marked, Error> {
+        let seen = std::mem::take(&mut marking.seen);
         let (ws, id) = (&marking.of.workspace, &marking.of.attempt);
         let decided = self
             .ledger
-            .decide(ws, vec![attempt_key(ws, id)], |view| {
-                let turned = |why| Ok(Decision::Keep(Marked::TurnedBack(why, None)));
+            .decide_from(ws, seen, |view| {
+                let turned = |why| Ok(Decision::Keep(Verdict::TurnedBack(why, None)));
+                if !view.has(&attempt_key(ws, id)) {
+                    return Ok(Decision::More(vec![attempt_key(ws, id)]));
+                }
                 let Some(attempt) = view.attempt(ws, id)? else {
                     return turned(TryFailure::Abandoned);
                 };
@@ -69,10 +82,17 @@ impl Markers {
                 if missing.iter().any(|key| !view.has(key)) {
                     return Ok(Decision::More(missing));
                 }
-                self.decide(view, attempt, marking)
+                self.decide(view, attempt, &marking)
             })
             .await?;
-        Ok(decided.answer)
+        Ok(match (decided.answer, decided.version) {
+            (Verdict::Written(attempt), Some(version)) => {
+                Marked::Written(attempt, version, decided.seen)
+            }
+            // Nothing was committed, so nothing may be dialed.
+            (Verdict::Written(_), None) => Marked::TurnedBack(TryFailure::Abandoned, None),
+            (Verdict::TurnedBack(why, answer), _) => Marked::TurnedBack(why, answer),
+        })
     }
 
     fn decide(
@@ -80,9 +100,9 @@ impl Markers {
         view: &View,
         mut attempt: Attempt,
         marking: &Marking<'_>,
-    ) -> Result<Decision<Marked>, Error> {
+    ) -> Result<Decision<Verdict>, Error> {
         let now = self.ledger.now();
-        let turned = |why, answer| Ok(Decision::Keep(Marked::TurnedBack(why, answer)));
+        let turned = |why, answer| Ok(Decision::Keep(Verdict::TurnedBack(why, answer)));
         let expected = if marking.heal {
             State::Dialing
         } else {
@@ -145,6 +165,6 @@ impl Markers {
             room.trunk = Some(marking.trunk.to_string());
             change.put(room)?;
         }
-        Ok(Decision::Write(change, Marked::Written(Box::new(attempt))))
+        Ok(Decision::Write(change, Verdict::Written(Box::new(attempt))))
     }
 }

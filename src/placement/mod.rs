@@ -27,8 +27,8 @@ use crate::admission::Claim;
 use crate::admission::pace::Pace;
 use crate::admission::place::Start;
 use crate::config::Config;
-use crate::ledger::Ledger;
-use crate::ledger::record::RoomCause;
+use crate::ledger::record::{Room, RoomCause};
+use crate::ledger::{Ledger, View};
 use crate::model::attempt::{Attempt, Cause, State};
 use crate::model::phone::NumberRules;
 use crate::model::verdict::{TryFailure, Verdict};
@@ -103,9 +103,11 @@ impl Placement {
             return;
         };
         let of = reserved.of.clone();
-        match self.bring_to_dial(reserved).await {
-            Ok(dialing) => self.dial(dialing).await,
-            Err(failed) => self.give_back(&of, failed).await,
+        // Each in a box of its own: what the stages before the dial need is given back before
+        // the phone rings, and ringing is where the time goes and the memory is held.
+        match Box::pin(self.bring_to_dial(reserved)).await {
+            Ok(dialing) => Box::pin(self.dial(dialing)).await,
+            Err(failed) => Box::pin(self.give_back(&of, failed)).await,
         }
     }
 
@@ -127,9 +129,11 @@ impl Placement {
         }
         let ringing = dialing.attempt.spec.ringing();
         let ring_time = dialing.seen.ring_time();
+        let records = std::mem::take(&mut dialing.records);
         let settled = self
             .settle(
                 &dialing.of,
+                records,
                 Cause::Verdict,
                 ring_time,
                 |attempt| match &dialed {
@@ -144,8 +148,11 @@ impl Placement {
         let Some(settlement) = settled else { return };
         log_settled(&settlement.attempt);
         if let Some(room) = settlement.closing {
-            self.delete(&room, room.cause.unwrap_or(RoomCause::NotConnected))
-                .await;
+            // After a stop the reconciler may delete the same room at the same time.
+            let alone = settlement.attempt.stop.is_none();
+            let seen = alone.then_some(settlement.seen);
+            let cause = room.cause.unwrap_or(RoomCause::NotConnected);
+            self.delete(&room, cause, seen).await;
         }
     }
 
@@ -213,12 +220,12 @@ impl Placement {
             }
         }
         let finding = Finding::NoCall(failure, turned);
-        self.settle(of, Cause::TryFailed(failure), None, |_| {
+        self.settle(of, View::default(), Cause::TryFailed(failure), None, |_| {
             (finding.clone(), failure.explain().to_owned())
         })
         .await;
         if let Some((room, cause)) = gone {
-            self.record_gone(&room, cause).await;
+            self.record_gone(&room, cause, None).await;
         }
     }
 
@@ -227,6 +234,7 @@ impl Placement {
     async fn settle(
         &self,
         of: &Try,
+        mut seen: View,
         cause: Cause,
         ring_time: Option<crate::model::time::Time>,
         find: impl Fn(&Attempt) -> (Finding, String) + Send + Sync,
@@ -234,7 +242,9 @@ impl Placement {
         loop {
             let settled = self
                 .settler
-                .settle(of, cause, ring_time, |attempt| Some(find(attempt)))
+                .settle_from(of, std::mem::take(&mut seen), cause, ring_time, |attempt| {
+                    Some(find(attempt))
+                })
                 .await;
             match settled {
                 Ok(settlement) => return settlement,
@@ -246,17 +256,17 @@ impl Placement {
         }
     }
 
-    async fn delete(&self, room: &crate::ledger::record::Room, cause: RoomCause) {
+    async fn delete(&self, room: &Room, cause: RoomCause, seen: Option<View>) {
         match self.rooms.delete(room).await {
-            Deletion::Gone => self.record_gone(room, cause).await,
+            Deletion::Gone => self.record_gone(room, cause, seen).await,
             Deletion::Left => {
                 tracing::warn!(room = %room.name, "a room could not be deleted; the reconciler goes on");
             }
         }
     }
 
-    async fn record_gone(&self, room: &crate::ledger::record::Room, cause: RoomCause) {
-        if let Err(error) = self.rooms.gone(room, cause).await {
+    async fn record_gone(&self, room: &Room, cause: RoomCause, seen: Option<View>) {
+        if let Err(error) = self.rooms.gone_from(room, cause, seen).await {
             tracing::warn!(%error, room = %room.name, "a deleted room could not be recorded");
         }
     }
@@ -264,11 +274,12 @@ impl Placement {
     /// Writes the marker. Where that fails or stays unknown, nothing is dialed, and this very
     /// process knows it: the settling that follows takes a marker back that was written
     /// after all, and one that would come later finds another version.
-    async fn write_marker(&self, marking: &Marking<'_>) -> Marked {
+    async fn write_marker(&self, marking: Marking<'_>) -> Marked {
+        let of = marking.of;
         match self.markers.write(marking).await {
             Ok(marked) => marked,
             Err(error) => {
-                tracing::warn!(%error, attempt = %marking.of.attempt, "no marker, no dial");
+                tracing::warn!(%error, attempt = %of.attempt, "no marker, no dial");
                 Marked::TurnedBack(TryFailure::Abandoned, None)
             }
         }
@@ -316,7 +327,7 @@ impl Start for Arc<Placement> {
     fn start(&self, claim: Claim) {
         let placement = Arc::clone(self);
         self.tasks
-            .spawn(TASK, async move { Box::pin(placement.run(claim)).await });
+            .spawn(TASK, async move { placement.run(claim).await });
     }
 }
 

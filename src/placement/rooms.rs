@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ledger::record::{Room, RoomCause, RoomState, room_key};
-use crate::ledger::{Change, Decision, Error, Ledger};
+use crate::ledger::{Change, Decision, Error, Ledger, View};
 use crate::model::time::Time;
 use crate::provider::{Call, Client, Gone, Lives, Metadata};
 use crate::telemetry::rooms as log;
@@ -121,15 +121,35 @@ impl Rooms {
     ///
     /// If the store fails; the record then stays as it is, and the reconciler comes back to it.
     pub async fn gone(&self, room: &Room, cause: RoomCause) -> Result<(), Error> {
-        let known = self.ledger.room(&room.workspace, room.session).await?;
-        match known.map(|record| record.state) {
-            Some(RoomState::Gone | RoomState::Tombstone) => return Ok(()),
-            Some(RoomState::Planned | RoomState::Created | RoomState::Closing) | None => {}
+        self.gone_from(room, cause, None).await
+    }
+
+    /// The same, by whoever has `seen` the record and knows that nobody else deletes the room.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rooms::gone`].
+    pub async fn gone_from(
+        &self,
+        room: &Room,
+        cause: RoomCause,
+        seen: Option<View>,
+    ) -> Result<(), Error> {
+        let key = room_key(&room.workspace, room.session);
+        if seen.is_none() {
+            let known = self.ledger.room(&room.workspace, room.session).await?;
+            match known.map(|record| record.state) {
+                Some(RoomState::Gone | RoomState::Tombstone) => return Ok(()),
+                Some(RoomState::Planned | RoomState::Created | RoomState::Closing) | None => {}
+            }
         }
         log::deleted(self.ledger.deployment(), room, cause, self.ledger.now());
-        let key = room_key(&room.workspace, room.session);
+        let seen = seen.unwrap_or_default().only(|seen| *seen == key);
         self.ledger
-            .decide(&room.workspace, vec![key], |view| {
+            .decide_from(&room.workspace, seen, |view| {
+                if !view.has(&key) {
+                    return Ok(Decision::More(vec![key.clone()]));
+                }
                 let Some(mut record) = view.room(&room.workspace, room.session)? else {
                     return Ok(Decision::Keep(()));
                 };

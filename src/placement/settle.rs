@@ -64,6 +64,8 @@ pub struct Settlement {
     pub attempt: Attempt,
     /// The room, if this closed it: whoever settled deletes it now.
     pub closing: Option<Room>,
+    /// The records of the try, as they are now.
+    pub seen: View,
 }
 
 /// The decision, with what it needs from the configuration.
@@ -97,13 +99,33 @@ impl Settler {
         of: &Try,
         cause: Cause,
         ring_time: Option<Time>,
+        find: impl FnMut(&Attempt) -> Option<(Finding, String)> + Send,
+    ) -> Result<Option<Settlement>, Error> {
+        self.settle_from(of, View::default(), cause, ring_time, find)
+            .await
+    }
+
+    /// The same, by whoever has `seen` the records of the try already.
+    ///
+    /// # Errors
+    ///
+    /// As [`Settler::settle`].
+    pub async fn settle_from(
+        &self,
+        of: &Try,
+        seen: View,
+        cause: Cause,
+        ring_time: Option<Time>,
         mut find: impl FnMut(&Attempt) -> Option<(Finding, String)> + Send,
     ) -> Result<Option<Settlement>, Error> {
         let (ws, id) = (&of.workspace, &of.attempt);
         let jitter = self.ledger.ids().unit();
         let decided = self
             .ledger
-            .decide(ws, vec![attempt_key(ws, id)], |view| {
+            .decide_from(ws, seen, |view| {
+                if !view.has(&attempt_key(ws, id)) {
+                    return Ok(Decision::More(vec![attempt_key(ws, id)]));
+                }
                 let Some(mut attempt) = view.attempt(ws, id)? else {
                     return Ok(Decision::Keep(None));
                 };
@@ -124,7 +146,12 @@ impl Settler {
                 settling.decide(finding).map(|decision| decision.map(Some))
             })
             .await?;
-        Ok(decided.answer)
+        let seen = decided.seen;
+        Ok(decided.answer.map(|(attempt, closing)| Settlement {
+            attempt,
+            closing,
+            seen,
+        }))
     }
 }
 
@@ -159,7 +186,7 @@ struct Settling<'a> {
     now: Time,
 }
 
-type Decided = Result<Decision<Settlement>, Error>;
+type Decided = Result<Decision<(Attempt, Option<Room>)>, Error>;
 
 impl<'a> Settling<'a> {
     fn new(
@@ -447,13 +474,7 @@ impl<'a> Settling<'a> {
         if let Some(room) = &self.room {
             change.put(room)?;
         }
-        Ok(Decision::Write(
-            change,
-            Settlement {
-                attempt: self.attempt,
-                closing,
-            },
-        ))
+        Ok(Decision::Write(change, (self.attempt, closing)))
     }
 
     /// A finding that the table ignores. One that contradicts what is settled is kept beside
@@ -461,10 +482,7 @@ impl<'a> Settling<'a> {
     fn ignored(mut self, event: Event, why: &'static str) -> Decided {
         let state = self.before.state;
         if !contradicts(state, event) {
-            return Ok(Decision::Keep(Settlement {
-                attempt: self.before,
-                closing: None,
-            }));
+            return Ok(Decision::Keep((self.before, None)));
         }
         tracing::warn!(
             event = "attempt.contradicted",

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use secrecy::SecretString;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::attend::Seen;
@@ -16,7 +17,9 @@ use super::settle::Try;
 use super::{Placement, gate};
 use crate::admission::Claim;
 use crate::admission::rules::Answer;
+use crate::ledger::View;
 use crate::ledger::record::{Room, RoomCause};
+use crate::ledger::store::{self, Version};
 use crate::model::attempt::{Attempt, Placed, Reason, Rule};
 use crate::model::phone::E164;
 use crate::model::verdict::TryFailure;
@@ -62,6 +65,11 @@ pub(super) struct Staffed(Roomed);
 /// Stage 5: the marker is written. The room is no longer the guard's.
 pub(super) struct Dialing {
     pub attempt: Attempt,
+    /// The marker's.
+    version: Version,
+    /// The records of the try, as the marker left them.
+    pub records: View,
+    news: watch::Receiver<Version>,
     pub of: Try,
     pub room: Room,
     claim: Claim,
@@ -75,7 +83,9 @@ pub(super) struct Dialing {
 
 impl Reserved {
     /// Of a claim; `None` if it names no try, which a reserved one always does.
-    pub(super) fn of(claim: Claim) -> Option<Self> {
+    pub(super) fn of(mut claim: Claim) -> Option<Self> {
+        // The session's record is never written again.
+        claim.seen = claim.seen.only(|key| key.kind() != store::Kind::Session);
         let placed = claim.attempt.placed.clone()?;
         let of = Try::of(&claim.attempt)?;
         Some(Self { claim, of, placed })
@@ -262,8 +272,12 @@ impl Staffed {
     /// expiry is in the marker, so that the platform's own clock refuses a process that was
     /// paused in between.
     pub(super) async fn mark(self, on: &Placement) -> Result<Dialing, Box<Failed>> {
-        let Self(roomed) = self;
+        let Self(mut roomed) = self;
+        let records = std::mem::take(&mut roomed.base.base.claim.seen);
         let base = &roomed.base.base;
+        // Listens from before the marker on: what is committed after it is not missed, and
+        // need not be looked for.
+        let news = on.ledger.watch(&base.of.workspace, &base.of.attempt);
         let (attempt, private) = (&base.claim.attempt, &base.claim.private);
         let spans = on.spans(attempt, &private.dial_digits);
         let minted = on.ledger.now();
@@ -277,16 +291,20 @@ impl Staffed {
             sid: record.sid.as_deref().unwrap_or_default(),
             trunk: &roomed.base.trunk,
             to: &private.to,
+            seen: records,
             heal: false,
         };
         let (of, trunk) = (base.of.clone(), roomed.base.trunk.clone());
-        match on.write_marker(&marking).await {
-            Marked::Written(attempt) => {
+        match on.write_marker(marking).await {
+            Marked::Written(attempt, version, records) => {
                 let room = roomed.guard.disarm().record;
                 let (attempt, claim) = (*attempt, roomed.base.base.claim);
                 let seen = Seen::default();
                 Ok(Dialing {
                     attempt,
+                    version,
+                    records,
+                    news,
                     of,
                     room,
                     claim,
@@ -316,6 +334,7 @@ impl Dialing {
     }
 
     async fn send(&self, on: &Placement) -> DialReply {
+        let mut news = self.news.clone();
         let (attempt, private) = (&self.attempt, &self.claim.private);
         self.claim.slot.sends();
         let digits = private.dial_digits.as_str();
@@ -339,7 +358,7 @@ impl Dialing {
         tokio::select! {
             biased;
             reply = dial => reply,
-            () = on.attend(attempt, &self.of, &self.room, &self.seen) => {
+            () = on.attend(attempt, &self.of, &self.room, &self.seen, &mut news, self.version) => {
                 unreachable!("attending never returns")
             }
         }
@@ -371,12 +390,14 @@ impl Dialing {
             sid: self.room.sid.as_deref().unwrap_or_default(),
             trunk: &found,
             to: &self.claim.private.to,
+            seen: std::mem::take(&mut self.records),
             heal: true,
         };
-        match on.write_marker(&marking).await {
-            Marked::Written(attempt) => {
+        match on.write_marker(marking).await {
+            Marked::Written(attempt, version, records) => {
                 tracing::info!(event = "trunk.healed", trunk = %name, "a trunk has another id now");
                 self.attempt = *attempt;
+                (self.version, self.records) = (version, records);
                 self.trunk = found;
                 Ok(())
             }

@@ -10,6 +10,7 @@
 //! [`NotSent`] is said only where no TCP or TLS connection stood. From the first byte on,
 //! whatever happens is [`Lost`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +37,8 @@ pub struct HttpConfig {
     pub connect_timeout: Duration,
     /// The longest answer that is read, in bytes; a longer one is lost.
     pub answer_max: usize,
-    /// How many idle connections the safe requests keep.
+    /// How many idle connections the safe requests keep: as many as there are requests at
+    /// once under load, or each beyond it makes a connection and throws it away.
     pub idle_max: usize,
     /// Certificate authorities beside the public ones, for a LiveKit with a private one.
     pub roots: Vec<CertificateDer<'static>>,
@@ -50,7 +52,7 @@ impl HttpConfig {
             url: url.into(),
             connect_timeout: Duration::from_secs(3),
             answer_max: 1024 * 1024,
-            idle_max: 32,
+            idle_max: 256,
             roots: Vec::new(),
         }
     }
@@ -82,6 +84,8 @@ pub enum BadHttp {
 /// LiveKit over HTTP.
 pub struct Http {
     base: Url,
+    /// The address of each method, made once.
+    urls: BTreeMap<Method, Url>,
     /// For the dial: no idle connections.
     dial: reqwest::Client,
     /// For everything else.
@@ -117,8 +121,17 @@ impl Http {
                 .build()
                 .map_err(BadHttp::Client)
         };
+        let base = base(&config.url)?;
+        let urls = Method::ALL.map(|method| {
+            let mut url = base.clone();
+            // A gateway's path is kept before the method's.
+            let path = base.path().trim_end_matches('/');
+            url.set_path(&format!("{path}{}", method.path()));
+            (method, url)
+        });
         Ok(Self {
-            base: base(&config.url)?,
+            base,
+            urls: urls.into(),
             dial: client(0)?,
             pool: client(config.idle_max)?,
             answer_max: config.answer_max,
@@ -155,15 +168,9 @@ impl Http {
         }
     }
 
-    /// The request; `None` if the token is no text for a header.
+    /// The request; `None` if the token is no text for a header, or the method has no address.
     fn post(&self, request: Request) -> Option<reqwest::RequestBuilder> {
-        let mut url = self.base.clone();
-        // A gateway's path is kept before the method's.
-        url.set_path(&format!(
-            "{}{}",
-            self.base.path().trim_end_matches('/'),
-            request.method.path()
-        ));
+        let url = self.urls.get(&request.method)?.clone();
         let bearer = format!("Bearer {}", request.token.expose_secret());
         let mut bearer = HeaderValue::try_from(bearer).ok()?;
         bearer.set_sensitive(true);

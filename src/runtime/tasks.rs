@@ -84,6 +84,11 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        self.start(name, Box::pin(work));
+    }
+
+    /// Apart from `spawn`, so that the runtime's part of a task is compiled once.
+    fn start(&self, name: &'static str, work: Work) {
         let mut running = self.lock();
         if running.closed {
             return;
@@ -97,7 +102,7 @@ impl Tasks {
             poll: 0,
             polls: self.0.polls.clone(),
             tasks: self.clone(),
-            work: Some(Box::pin(work)),
+            work: Some(work),
         };
         // Made here and not inside the block: a task that is aborted before its first poll
         // never enters the block, and must be counted off all the same.
@@ -201,13 +206,15 @@ impl Tasks {
     }
 }
 
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 struct Supervised {
     name: &'static str,
     id: u64,
     poll: u64,
     polls: Option<Arc<dyn Polls>>,
     tasks: Tasks,
-    work: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    work: Option<Work>,
 }
 
 impl Future for Supervised {

@@ -3,13 +3,19 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod cancel;
 #[cfg(test)]
 mod config;
 #[cfg(test)]
+mod demo;
+#[cfg(test)]
 mod faults;
+#[cfg(test)]
+mod pace;
 #[cfg(test)]
 mod packaging;
 #[cfg(test)]
@@ -26,6 +32,8 @@ mod rooms;
 mod sandbox;
 #[cfg(test)]
 mod smoke;
+#[cfg(test)]
+mod stack;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

@@ -69,11 +69,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "api",
         &["admission", "config", "ledger", "model", "node", "runtime"],
     ),
+    ("demo", &["api", "config", "lab", "model", "runtime"]),
+    (
+        "bench",
+        &[
+            "api", "config", "lab", "ledger", "model", "provider", "runtime",
+        ],
+    ),
     (
         "cli",
         &[
             "api",
+            "bench",
             "config",
+            "demo",
             "inbox",
             "lab",
             "ledger",
@@ -87,8 +96,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("docs", &[]),
 ];
 
-/// Who may hold the platform's client; `node` only hands it on.
-const HOLDS_CLIENT: &[&str] = &["node", "placement", "provider", "reconcile"];
+/// Who may hold the platform's client; `node` only hands it on, and `bench` measures what it
+/// costs without a ledger, against a sandbox of its own.
+const HOLDS_CLIENT: &[&str] = &["bench", "node", "placement", "provider", "reconcile"];
 
 /// What `api` may name of the store's port: places in it, never the store.
 const API_NAMES_OF_STORE: &[&str] = &["Cursor", "Position", "Version"];

@@ -49,6 +49,12 @@ pub(super) fn leaks(
         leaked.chain(open).collect::<Vec<_>>().join("\n")
     })?;
     output::note(&text::summary(&found));
+    if found.created + found.deleted == 0 {
+        // Rooms are told at level info, so a log of warnings alone would look sound.
+        output::note(
+            "hint: no line tells of a room; are these logs of `ringonce serve` at log.level info?",
+        );
+    }
     Ok(ExitCode::from(if found.leaked.is_empty() {
         DONE
     } else {

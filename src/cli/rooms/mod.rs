@@ -51,7 +51,7 @@ struct List {
 struct Leaks {
     /// Finds them in these log files alone and asks no server; `-` is stdin. Files of several
     /// replicas belong together, in any order, with those that were rotated away.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "workspace")]
     logs: Vec<PathBuf>,
     /// With --logs: rooms that were younger than this where the logs end are open, not leaked,
     /// since a log does not say whether a call goes on. In the logs of a service that still
@@ -96,10 +96,10 @@ struct Delete {
 /// A log cannot be read, or the output cannot be written.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.act {
-        Act::List(args) => super::wait_for(list(args)),
-        Act::Leaks(args) if args.logs.is_empty() => super::wait_for(leaks(args)),
+        Act::List(args) => super::wait_for(Box::pin(list(args))),
+        Act::Leaks(args) if args.logs.is_empty() => super::wait_for(Box::pin(leaks(args))),
         Act::Leaks(args) => logs::leaks(&args.logs, args.older_than, args.output()),
-        Act::Delete(args) => super::wait_for(delete(args)),
+        Act::Delete(args) => super::wait_for(Box::pin(delete(args))),
     }
 }
 

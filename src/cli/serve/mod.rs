@@ -178,6 +178,7 @@ fn wire(config: &Config) -> anyhow::Result<Http> {
     let http = HttpConfig {
         connect_timeout: livekit.connect_timeout,
         answer_max: livekit.answer_max_bytes,
+        roots: livekit.roots.clone(),
         ..HttpConfig::at(&livekit.url)
     };
     Http::new(&http).context("failed to set up the connection to LiveKit (livekit.url)")

@@ -137,6 +137,7 @@ impl Platform {
             .unwrap_or_default();
         if !matches!(script, Script::Unresolved | Script::Unreachable) {
             let leg = self.counts.leg_starts(&call.dial, &metadata);
+            self.leg_began(&leg);
             if let Some(call) = self.calls.get_mut(&id) {
                 call.leg = Some(leg);
             }

@@ -79,7 +79,7 @@ impl Platform {
 
     fn forget_call(&mut self, id: u64, put_out: bool) {
         if let Some(leg) = self.calls.remove(&id).and_then(|call| call.leg) {
-            self.counts.leg_ends(&leg, put_out);
+            self.leg_ends(&leg, put_out);
         }
     }
 
@@ -93,7 +93,7 @@ impl Platform {
         if call.stage == Stage::Active
             && let Some(leg) = call.leg.take()
         {
-            self.counts.leg_ends(&leg, false);
+            self.leg_ends(&leg, false);
         }
     }
 
@@ -102,7 +102,7 @@ impl Platform {
             Step::BridgeLost => self.bridge_lost(id),
             Step::RingTimeout => {
                 if let Some(leg) = self.calls.get_mut(&id).and_then(|call| call.leg.take()) {
-                    self.counts.leg_ends(&leg, false);
+                    self.leg_ends(&leg, false);
                 }
             }
             Step::Deadline => {

@@ -18,6 +18,7 @@ use super::records::Stale;
 use super::rooms::Room;
 use super::settings::Settings;
 use super::state::{Counts, Phone, State};
+use super::timings::Timings;
 
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -49,6 +50,7 @@ pub struct Platform {
     pub(super) hooks: Hooks,
     pub(super) faults: Faults,
     pub(super) counts: Counts,
+    pub(super) timings: Timings,
     /// How far the platform's clock is off.
     pub(super) skew_micros: i64,
     /// Until when the records know no node.
@@ -94,6 +96,7 @@ impl Platform {
             hooks: Hooks::default(),
             faults: Faults::default(),
             counts: Counts::default(),
+            timings: Timings::default(),
             skew_micros: 0,
             nodes_back: Duration::ZERO,
             down_until: Duration::ZERO,

@@ -36,6 +36,7 @@ mod rooms;
 mod serve;
 mod settings;
 mod state;
+mod timings;
 mod token;
 mod trunks;
 
@@ -46,4 +47,5 @@ pub use machine::Platform;
 pub use message::{CallTicket, Output, Reply, Request, Response};
 pub use settings::{Behaviour, Keys, Settings, Times, Trunk, Worker};
 pub use state::{LegPeak, Phone, PhoneEvent, RoomView, SipCall, State, WebhookCounts};
+pub use timings::{CallTimes, Subject, Tally, Timings};
 pub use token::sign;

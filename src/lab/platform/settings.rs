@@ -128,6 +128,9 @@ pub struct Settings {
     pub trunks: Vec<Trunk>,
     /// Dials a second above which the bridge says "cpu exhausted"; `None`: no limit.
     pub capacity: Option<u32>,
+    /// Whether it is kept when calls began and ended and how long requests took: memory for
+    /// each call, for whoever measures.
+    pub timings: bool,
     /// All times.
     pub times: Times,
 }
@@ -154,6 +157,7 @@ impl Default for Settings {
                 numbers: vec!["+12025550000".to_owned()],
             }],
             capacity: None,
+            timings: false,
             times: Times::default(),
         }
     }
@@ -215,6 +219,22 @@ pub struct Times {
     pub webhook_stale: Duration,
     /// From an event to its first send.
     pub webhook_delay: Duration,
+}
+
+impl Times {
+    /// With callees and a bridge that take no time of their own: what is left is what stands
+    /// around them.
+    #[must_use]
+    pub fn at_once(self) -> Self {
+        Self {
+            join: Duration::ZERO,
+            publish: Duration::ZERO,
+            ring_after: Duration::ZERO,
+            answer_after: Duration::ZERO,
+            refuse_after: Duration::ZERO,
+            ..self
+        }
+    }
 }
 
 impl Default for Times {

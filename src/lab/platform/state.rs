@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use livekit_protocol as lk;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::machine::Platform;
 
 /// The SIP calls of one session, attempt and number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SipCall {
     /// The participant's attribute `ringonce.session`; its identity where there is none.
     pub session: String,
@@ -25,7 +25,7 @@ pub struct SipCall {
 }
 
 /// A room that lives.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoomView {
     /// Its name.
     pub name: String,
@@ -36,7 +36,7 @@ pub struct RoomView {
 }
 
 /// How the webhooks fared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookCounts {
     /// Events that a receiver took.
     pub sent: u64,
@@ -47,7 +47,7 @@ pub struct WebhookCounts {
 }
 
 /// Phones that rang or talked at the same time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LegPeak {
     /// Now.
     pub now: u32,
@@ -56,7 +56,7 @@ pub struct LegPeak {
 }
 
 /// The view of a platform.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// The SIP calls, by session, attempt and number.
     pub sip_calls: Vec<SipCall>,
@@ -67,7 +67,7 @@ pub struct State {
     /// `CreateSIPParticipant` received, by session; also those that were refused.
     pub dials: BTreeMap<String, u32>,
     /// Requests by method.
-    pub requests: BTreeMap<&'static str, u64>,
+    pub requests: BTreeMap<String, u64>,
     /// Legs by number.
     pub legs_by_number: BTreeMap<String, LegPeak>,
     /// Legs by contact, as `workspace/contact` from the room's metadata.
@@ -94,7 +94,7 @@ impl State {
                 .collect(),
             webhooks: platform.hooks.counts,
             dials: counts.dials.clone(),
-            requests: counts.requests.clone(),
+            requests: counts.requests(),
             legs_by_number: counts.by_number.clone(),
             legs_by_contact: counts.by_contact.clone(),
         }
@@ -138,6 +138,12 @@ pub enum PhoneEvent {
     },
 }
 
+impl Leg {
+    pub(super) fn session(&self) -> &str {
+        &self.key.0
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// What happened to phones, while somebody wants to know.
@@ -152,6 +158,12 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn request(&mut self, method: &'static str) {
         *self.requests.entry(method).or_default() += 1;
+    }
+
+    /// Requests by method.
+    pub(super) fn requests(&self) -> BTreeMap<String, u64> {
+        let owned = |(method, count): (&&str, &u64)| ((*method).to_owned(), *count);
+        self.requests.iter().map(owned).collect()
     }
 
     pub(super) fn dial(&mut self, dial: &lk::CreateSipParticipantRequest) {

@@ -9,20 +9,25 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::server::TlsStream;
+use tokio_rustls::{Accept, TlsAcceptor};
 
 /// How long to wait when no connection can be accepted, as when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts connections that can be broken.
-#[derive(Debug)]
-pub(super) struct Lines(pub(super) TcpListener);
+pub(super) struct Lines {
+    pub(super) listener: TcpListener,
+    /// How TLS is spoken, if it is.
+    pub(super) tls: Option<TlsAcceptor>,
+}
 
 /// Breaks one connection.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +50,7 @@ impl Listener for Lines {
 
     async fn accept(&mut self) -> (Wire, SocketAddr) {
         loop {
-            match self.0.accept().await {
+            match self.listener.accept().await {
                 Ok((stream, from)) => {
                     // Answers are small and one packet each; without it they would wait
                     // for the client's acknowledgement.
@@ -53,6 +58,12 @@ impl Listener for Lines {
                         tracing::debug!(%error, "a connection keeps its delays");
                     }
                     let line = Line::default();
+                    // The handshake is done by whoever reads, so that a peer that is slow in
+                    // it holds up nobody else.
+                    let stream = match &self.tls {
+                        None => Stream::Plain(stream),
+                        Some(tls) => Stream::Shaking(Box::new(tls.accept(stream))),
+                    };
                     return (Wire { stream, line }, from);
                 }
                 Err(error) => {
@@ -64,7 +75,7 @@ impl Listener for Lines {
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.listener.local_addr()
     }
 }
 
@@ -75,10 +86,44 @@ impl Connected<IncomingStream<'_, Lines>> for Line {
 }
 
 /// The stream of a connection.
-#[derive(Debug)]
 pub(super) struct Wire {
-    stream: TcpStream,
+    stream: Stream,
     line: Line,
+}
+
+enum Stream {
+    Plain(TcpStream),
+    Shaking(Box<Accept<TcpStream>>),
+    Tls(Box<TlsStream<TcpStream>>),
+    /// The handshake failed.
+    Broken,
+}
+
+/// What can be read and written.
+trait Duplex: AsyncRead + AsyncWrite + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> Duplex for T {}
+
+impl Stream {
+    /// The stream, once its handshake is done.
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Pin<&mut dyn Duplex>>> {
+        if let Self::Shaking(shaking) = self {
+            match ready!(Pin::new(shaking).poll(cx)) {
+                Ok(open) => *self = Self::Tls(Box::new(open)),
+                Err(error) => {
+                    *self = Self::Broken;
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+        match self {
+            Self::Plain(stream) => Poll::Ready(Ok(Pin::new(stream))),
+            Self::Tls(stream) => Poll::Ready(Ok(Pin::new(stream.as_mut()))),
+            Self::Shaking(_) | Self::Broken => {
+                Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
+            }
+        }
+    }
 }
 
 impl AsyncRead for Wire {
@@ -87,7 +132,7 @@ impl AsyncRead for Wire {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        ready!(self.stream.poll_open(cx))?.poll_read(cx, buf)
     }
 }
 
@@ -100,15 +145,15 @@ impl AsyncWrite for Wire {
         if self.line.is_cut() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        ready!(self.stream.poll_open(cx))?.poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(self.stream.poll_open(cx))?.poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        ready!(self.stream.poll_open(cx))?.poll_shutdown(cx)
     }
 
     // A vectored write would go around the check above.

@@ -1,6 +1,7 @@
 //! The sandbox: the [platform](super::platform) on a socket, in real time.
 //!
-//! `/twirp/*` is LiveKit's API over HTTP/1.1; `GET /sandbox/state` shows what happened;
+//! `/twirp/*` is LiveKit's API over HTTP/1.1; `GET /sandbox/state` shows what happened,
+//! `/sandbox/tally` counts it, and `/sandbox/timings` tells how long it took;
 //! `POST /sandbox/faults` throws a [`Fault`](super::platform::Fault). Webhooks go to one
 //! receiver. A lost reply is a connection that really breaks: see `line`.
 
@@ -12,6 +13,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 use super::platform::Settings;
 use crate::runtime::tasks::Tasks;
@@ -33,14 +35,40 @@ pub enum Error {
     Listen(#[source] std::io::Error),
 }
 
-/// Serves a platform on `listener` until `stop`; then its connections break, as those of
+/// Where a sandbox listens, and whether it speaks TLS there.
+pub struct Socket {
+    /// The listener.
+    pub listener: TcpListener,
+    /// Its certificate and how it speaks TLS; plain HTTP without it.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+}
+
+impl std::fmt::Debug for Socket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Socket")
+            .field("listener", &self.listener)
+            .field("tls", &self.tls.is_some())
+            .finish()
+    }
+}
+
+impl From<TcpListener> for Socket {
+    fn from(listener: TcpListener) -> Self {
+        Self {
+            listener,
+            tls: None,
+        }
+    }
+}
+
+/// Serves a platform on `socket` until `stop`; then its connections break, as those of
 /// a killed server do. Webhooks go to `webhook` by POST; without one, none is made. The
 /// platform's wall clock starts at `settings.wall_start_micros`.
 ///
 /// # Errors
 /// See [`Error`].
 pub async fn serve(
-    listener: TcpListener,
+    socket: impl Into<Socket>,
     mut settings: Settings,
     webhook: Option<String>,
     tasks: &Tasks,
@@ -55,7 +83,9 @@ pub async fn serve(
     tasks.spawn("sandbox-clock", Arc::clone(&shell).run());
     let router = shell::router(Arc::clone(&shell));
     let service = router.into_make_service_with_connect_info::<Line>();
-    let served = axum::serve(Lines(listener), service);
+    let Socket { listener, tls } = socket.into();
+    let tls = tls.map(TlsAcceptor::from);
+    let served = axum::serve(Lines { listener, tls }, service);
     let outcome = tokio::select! {
         biased;
         () = stop => Ok(()),

@@ -177,6 +177,8 @@ impl Shell {
 pub(super) fn router(shell: Arc<Shell>) -> Router {
     Router::new()
         .route("/sandbox/state", get(state))
+        .route("/sandbox/tally", get(tally))
+        .route("/sandbox/timings", get(timings))
         .route("/sandbox/faults", post(faults))
         .fallback(any(twirp))
         .with_state(shell)
@@ -204,16 +206,20 @@ async fn twirp(
             "request body too large".into(),
         );
     };
-    let fate = shell
-        .ask(platform::Request {
-            path: parts.uri.path().to_owned(),
-            authorization: header(&parts.headers, "authorization"),
-            content_type: header(&parts.headers, "content-type").unwrap_or_default(),
-            timeout_ms: header(&parts.headers, "x-twirp-timeout-ms")
-                .and_then(|value| value.parse().ok()),
-            body: body.into(),
-        })
-        .await;
+    let began = Instant::now();
+    let request = platform::Request {
+        path: parts.uri.path().to_owned(),
+        authorization: header(&parts.headers, "authorization"),
+        content_type: header(&parts.headers, "content-type").unwrap_or_default(),
+        timeout_ms: header(&parts.headers, "x-twirp-timeout-ms")
+            .and_then(|value| value.parse().ok()),
+        body: body.into(),
+    };
+    let subject = shell.lock().platform.subject(&request);
+    let fate = shell.ask(request).await;
+    if let Some(subject) = subject {
+        shell.lock().platform.took(subject, began.elapsed());
+    }
     match fate {
         Fate::Answered(said) => answer(
             said.status,
@@ -234,10 +240,28 @@ async fn state(State(shell): State<Arc<Shell>>) -> Response<Body> {
         shell.route(&mut held);
         held.platform.state()
     };
-    match serde_json::to_value(&state) {
+    shown(serde_json::to_value(&state))
+}
+
+fn shown(value: Result<serde_json::Value, serde_json::Error>) -> Response<Body> {
+    match value {
         Ok(value) => json(200, &value),
         Err(_) => answer(500, "text/plain", None, Body::empty()),
     }
+}
+
+async fn tally(State(shell): State<Arc<Shell>>) -> Response<Body> {
+    let tally = {
+        let mut held = shell.lock();
+        shell.route(&mut held);
+        held.platform.tally()
+    };
+    shown(serde_json::to_value(&tally))
+}
+
+async fn timings(State(shell): State<Arc<Shell>>) -> Response<Body> {
+    let timings = shell.lock().platform.timings().clone();
+    shown(serde_json::to_value(&timings))
 }
 
 async fn faults(State(shell): State<Arc<Shell>>, request: Request) -> Response<Body> {

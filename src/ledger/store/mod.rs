@@ -121,6 +121,16 @@ impl Key {
         &self.path
     }
 
+    /// As its `Display`, without the formatter's cost, which shows in every commit.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::with_capacity(self.path.len() + 2);
+        text.push(self.kind.letter());
+        text.push('/');
+        text.push_str(&self.path);
+        text
+    }
+
     /// From its text form, as `a/{workspace}/{attempt}`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -436,6 +446,8 @@ pub struct Info {
     pub records: BTreeMap<Kind, u64>,
     /// How many events its logs hold.
     pub events: u64,
+    /// How many commits it has applied since it was made, its partitions together.
+    pub commits: u64,
     /// Bytes on disk, where it has any.
     pub bytes: Option<u64>,
     /// Whether holding it proves that no other process serves from it.

@@ -168,19 +168,18 @@ impl Core for Fake {
         Ok(self.memory.lock().unwrap().attempts.get(id).cloned())
     }
 
-    async fn changed(&self, _: &Workspace, id: &AttemptId, after: Version) {
+    async fn changed(
+        &self,
+        _: &Workspace,
+        id: &AttemptId,
+        after: Version,
+    ) -> Option<(Attempt, Version)> {
         let mut commits = self.commits.subscribe();
         loop {
             commits.mark_unchanged();
-            let now = self
-                .memory
-                .lock()
-                .unwrap()
-                .attempts
-                .get(id)
-                .map(|found| found.1);
-            if now > Some(after) {
-                return;
+            let now = self.memory.lock().unwrap().attempts.get(id).cloned();
+            if now.as_ref().is_none_or(|found| found.1 > after) {
+                return now;
             }
             commits.changed().await.unwrap();
         }

@@ -15,6 +15,10 @@ const FOREIGN: [&str; 4] = [
     "",
 ];
 
+/// That nothing lives in a room is LiveKit's answer after 3 s, and so the sandbox's: whoever
+/// waits for less never learns that a room is gone.
+const LOOK: &str = "livekit.request_timeout=5s";
+
 impl Stack {
     fn leaks_in(&self, logs: &[PathBuf], more: &[&str]) -> Ran {
         let mut words = vec!["rooms", "leaks", "--json"];
@@ -33,7 +37,7 @@ impl Stack {
 
 /// The log of two servers on one store, the first of which was killed while a phone rang.
 async fn recorded(format: &str) -> (Stack, Vec<String>) {
-    let flags = ["--set", format];
+    let flags = ["--set", format, "--set", LOOK];
     let mut stack = Stack::with(&[], &flags).await;
     for (n, to) in ["+12025550186", "+12025550103", "+12025550104"]
         .iter()
@@ -142,13 +146,24 @@ async fn a_cut_line_is_told_and_a_young_room_may_be_open() {
         cut.stderr
             .contains("1 line that looks like ours could not be read")
     );
-    let young = stack.leaks_in(&[log.clone()], &["--older-than", "1h"]);
+    let young = stack.leaks_in(std::slice::from_ref(&log), &["--older-than", "1h"]);
     assert_eq!((young.code, names(&young).len()), (0, 0), "{young:?}");
     assert_eq!(young.json()["open"].as_array().unwrap().len(), 1);
     let text = stack.run(&["rooms", "leaks", "--logs", log.to_str().unwrap()]);
     assert_eq!(text.code, 1);
     assert!(text.stdout.starts_with("LEAKED ringonce-0-"), "{text:?}");
     assert!(text.stdout.contains(" w/a"), "{text:?}");
+    let nothing = stack.leaks_in(
+        &[stack.write("others.log", &FOREIGN.map(str::to_owned))],
+        &[],
+    );
+    assert_eq!(nothing.code, 0);
+    assert!(
+        nothing.stderr.contains("hint: no line tells of a room"),
+        "{nothing:?}"
+    );
+    assert_eq!(stack.leaks_in(&[log], &["--workspace", "w"]).code, 2);
+    assert_eq!(stack.run(&["rooms", "leaks", "--older-than", "1h"]).code, 2);
     let packed = stack.folder().join("old.log.gz");
     fs::write(&packed, [0x1f, 0x8b, 8, 0]).unwrap();
     let refused = stack.leaks_in(&[packed], &[]);
@@ -161,7 +176,7 @@ async fn a_cut_line_is_told_and_a_young_room_may_be_open() {
 
 #[tokio::test]
 async fn a_server_lists_its_rooms_and_deletes_one_when_told() {
-    let stack = Stack::with(&["--talk", "60s"], &[]).await;
+    let stack = Stack::with(&["--talk", "60s"], &["--set", LOOK]).await;
     let none = stack.run(&["rooms", "leaks"]);
     assert_eq!((none.code, none.stdout.as_str()), (0, ""), "{none:?}");
     stack.call(&place("a1", "c1", "+12025550100"));
@@ -207,4 +222,52 @@ async fn a_server_lists_its_rooms_and_deletes_one_when_told() {
     let unknown = stack.run(&["rooms", "delete", "lobby"]);
     assert_eq!(unknown.code, 1, "{unknown:?}");
     assert!(unknown.stderr.contains("ROOM_NOT_OURS"), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn a_server_tells_a_leak_with_its_reason_until_it_is_gone() {
+    let stack = Stack::with(
+        &[],
+        &[
+            "--set",
+            LOOK,
+            "--set",
+            "janitor.delete_timeout=500ms",
+            "--set",
+            "room.departure_timeout=10m",
+        ],
+    )
+    .await;
+    let refuse = |times: u32| {
+        json!({"name": "refuse", "method": "DeleteRoom", "status": 500, "code": "internal",
+            "times": times})
+    };
+    stack.throw(&refuse(1_000_000)).await;
+    stack.call(&place("a1", "c1", "+12025550186"));
+    let leaks = ["rooms", "leaks", "--json"];
+    let told = super::stack::until("a leak", async || {
+        Some(stack.run(&leaks)).filter(|ran| ran.code == 1)
+    })
+    .await;
+    let room = told.json();
+    assert_eq!(room["leak"], "LEAK_NOT_DELETED", "{told:?}");
+    assert_eq!(room["attemptId"], "a1");
+    assert_ne!(room["owned"], true);
+    let text = stack.run(&leaks[..2]);
+    assert!(
+        text.stdout.starts_with("LEAK NOT_DELETED ringonce-0-"),
+        "{text:?}"
+    );
+    assert!(text.stderr.contains("1 room, 1 leaked"), "{text:?}");
+    let failed = stack.run(&["rooms", "delete", room["name"].as_str().unwrap()]);
+    assert_eq!(failed.code, 5, "{failed:?}");
+    assert!(failed.stderr.contains("PLATFORM_UNAVAILABLE"), "{failed:?}");
+    stack.throw(&refuse(0)).await;
+    let gone = super::stack::until("no leak", async || {
+        Some(stack.run(&leaks)).filter(|ran| ran.code == 0)
+    })
+    .await;
+    assert_eq!(gone.stdout, "", "{gone:?}");
+    let state = stack.state().await;
+    assert_eq!(state["rooms"], json!([]));
 }

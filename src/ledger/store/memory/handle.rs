@@ -320,6 +320,7 @@ impl Store for Memory {
             let events = (room.shelves.iter())
                 .map(|shelf| shelf.count(&mut records))
                 .sum();
+            let commits = room.shelves.iter().map(Shelf::commits).sum();
             Ok(Info {
                 location: "memory".to_owned(),
                 epoch: room.epoch,
@@ -327,6 +328,7 @@ impl Store for Memory {
                 format: 1,
                 records,
                 events,
+                commits,
                 bytes: None,
                 exclusive: false,
             })

@@ -264,6 +264,11 @@ impl Shelf {
         }
     }
 
+    /// The number of the last commit.
+    pub(super) const fn commits(&self) -> u64 {
+        self.version
+    }
+
     pub(super) fn count(&self, records: &mut BTreeMap<Kind, u64>) -> u64 {
         for key in self.records.keys() {
             *records.entry(key.kind()).or_default() += 1;

@@ -65,7 +65,7 @@ impl Tx<'_> {
         self.state.version += 1;
         for key in &commit.delete {
             if let Some(found) = present.get(key) {
-                self.remove(&text(key), found.id, &found.entries)?;
+                self.remove(&key.text(), found.id, &found.entries)?;
             }
         }
         for put in &commit.put {
@@ -85,7 +85,7 @@ impl Tx<'_> {
             .prepare_cached(
                 "SELECT id, version, format, commit_id, entries FROM record WHERE key = ?1",
             )?
-            .query_row([text(key)], |row| {
+            .query_row([key.text()], |row| {
                 let commit = row.get_ref(3)?.as_blob()?;
                 Ok(Present {
                     id: row.get(0)?,
@@ -107,7 +107,7 @@ impl Tx<'_> {
     }
 
     fn put(&self, commit: &Commit, put: &Put, present: Option<&Present>) -> Result<(), Fault> {
-        let key = text(&put.key);
+        let key = put.key.text();
         let kind = put.key.kind().letter().to_string();
         let entries = pack(&put.index)?;
         let queue = put.due.as_ref().map(|due| due.queue.name());
@@ -164,7 +164,7 @@ impl Tx<'_> {
                 version: self.version(),
                 ordinal,
             });
-            let key = text(&event.key);
+            let key = event.key.text();
             statement.execute(params![position, commit.at.as_micros(), key, event.body])?;
         }
         Ok(())
@@ -308,15 +308,6 @@ fn repeated(commit: &Commit, present: &BTreeMap<&Key, Present>) -> Option<Versio
         version = Some(found.version);
     }
     version
-}
-
-/// As its `Display`, without the formatter's cost, which shows in every commit.
-fn text(key: &Key) -> String {
-    let mut text = String::with_capacity(key.path().len() + 2);
-    text.push(key.kind().letter());
-    text.push('/');
-    text.push_str(key.path());
-    text
 }
 
 fn plain(entry: &Entry) -> (&str, &str) {

@@ -109,6 +109,7 @@ impl Sqlite {
                 identity,
                 state,
                 pressure,
+                transactions: 0,
                 broken: None,
             };
             writer.run(queue, most);

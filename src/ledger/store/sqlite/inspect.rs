@@ -113,6 +113,7 @@ pub(super) fn info(
         format: schema::FORMAT.unsigned_abs(),
         records,
         events,
+        commits: schema::version(conn)?.cast_unsigned(),
         bytes: Some(file::bytes(path)),
         exclusive: true,
     })

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::fault::{Fault, Trouble, trouble};
@@ -247,6 +248,9 @@ pub(super) fn connect(
         // A checkpoint or another process that inspects holds a lock for moments only.
         conn.busy_timeout(Duration::from_secs(5))?;
         conn.set_prepared_statement_cache_capacity(64);
+        // Without it SQLite looks at what is bound and compiles a statement anew for each
+        // other value, since a partial index may fit one and not another. Ours fit all.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         conn.pragma_update(None, "cache_size", -i64::from(cache_kib))?;
         conn.pragma_update(None, "temp_store", "MEMORY")?;
         Ok(conn)

@@ -16,6 +16,13 @@ use crate::model::time::Time;
 const ORDINAL_BITS: u32 = 16;
 
 pub(super) fn load(conn: &Connection, keys: &[Key]) -> Result<BTreeMap<Key, Record>, Fault> {
+    if let [key] = keys {
+        let found = one(conn, key)?;
+        return Ok(found
+            .map(|record| (key.clone(), record))
+            .into_iter()
+            .collect());
+    }
     // One transaction, so that all of them are seen at one moment.
     let tx = conn.unchecked_transaction()?;
     let mut found = BTreeMap::new();
@@ -32,7 +39,7 @@ pub(super) fn one(conn: &Connection, key: &Key) -> Result<Option<Record>, Fault>
     let mut statement = conn.prepare_cached(
         "SELECT key, format, version, commit_id, queue, due, body FROM record WHERE key = ?1",
     )?;
-    let mut rows = statement.query([key.to_string()])?;
+    let mut rows = statement.query([key.text()])?;
     rows.next()?.map(record).transpose()
 }
 

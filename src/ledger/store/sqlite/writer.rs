@@ -67,6 +67,8 @@ pub(super) struct Writer {
     pub(super) identity: Identity,
     pub(super) state: State,
     pub(super) pressure: Pressure,
+    /// How many transactions were written, an `fsync` each.
+    pub(super) transactions: u64,
     /// Why nothing is written any more.
     pub(super) broken: Option<Failure>,
 }
@@ -91,6 +93,12 @@ impl Writer {
             }
         }
         checkpoint::finish(&self.conn);
+        tracing::info!(
+            event = "store.closed",
+            commits = self.state.version,
+            transactions = self.transactions,
+            "the store is closed; each of its transactions was one fsync"
+        );
     }
 
     fn group(&mut self, group: &mut Vec<Box<dyn Work>>) {
@@ -122,6 +130,7 @@ impl Writer {
         }
         self.same_file()?;
         self.execute("BEGIN IMMEDIATE")?;
+        let unchanged = self.conn.total_changes();
         let mut tx = Tx {
             conn: &self.conn,
             state: self.state,
@@ -154,6 +163,8 @@ impl Writer {
         if let Err(error) = self.execute("COMMIT") {
             return Err(Stop::All(self.not_committed(&error)));
         }
+        // One that changed nothing has nothing to write.
+        self.transactions += u64::from(self.conn.total_changes() != unchanged);
         self.state = state;
         Ok(ends)
     }
