@@ -291,25 +291,31 @@ enum Version {
     Two,
 }
 
-/// A connection whose first bytes were looked at: HTTP/2 begins with a preface (RFC 9113,
-/// 3.4), and no request of HTTP/1.1 that is served here begins so.
+/// What HTTP/2 begins with (RFC 9113, 3.4); no request of HTTP/1.1 that is served here does.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A connection whose first bytes were looked at.
 #[derive(Debug)]
 struct Opened {
-    first: [u8; 4],
+    first: Vec<u8>,
     /// How many of `first` were handed on.
     given: usize,
     stream: TcpStream,
 }
 
 impl Opened {
+    /// Reads as much as tells the two apart, and the whole preface: half of one would be
+    /// waited for without end.
     async fn begin(mut stream: TcpStream) -> io::Result<(Self, Version)> {
-        let mut first = [0; 4];
+        let mut first = vec![0; 4];
         stream.read_exact(&mut first).await?;
-        let version = if first == *b"PRI " {
-            Version::Two
-        } else {
-            Version::One
-        };
+        let mut version = Version::One;
+        if PREFACE.starts_with(&first) {
+            version = Version::Two;
+            first.resize(PREFACE.len(), 0);
+            let rest = first.get_mut(4..).unwrap_or_default();
+            stream.read_exact(rest).await?;
+        }
         let opened = Self {
             first,
             given: 0,

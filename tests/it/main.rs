@@ -18,6 +18,7 @@ mod faults;
 mod pace;
 #[cfg(test)]
 mod packaging;
+mod inbox;
 #[cfg(test)]
 mod process;
 #[cfg(test)]

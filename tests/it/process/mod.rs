@@ -10,3 +10,4 @@ mod rooms;
 mod stack;
 mod start;
 mod store;
+mod webhooks;

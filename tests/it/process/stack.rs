@@ -355,6 +355,9 @@ fn serve_words(folder: &Path, platform: SocketAddr, more: &[String]) -> Vec<Stri
         .map(str::to_owned)
         .into();
     words.extend(["--store".to_owned(), store(folder)]);
+    if !more.iter().any(|word| word == "--webhook-listen") {
+        words.extend(["--webhook-listen", "127.0.0.1:0"].map(str::to_owned));
+    }
     for set in [
         "dial.agent=caller".to_owned(),
         format!("livekit.url=http://{platform}"),

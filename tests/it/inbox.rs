@@ -1,0 +1,8 @@
+//! What LiveKit tells us: who may, how much of it, in which order, and what becomes of it.
+
+mod listener;
+mod recorded;
+mod sign;
+mod speed;
+mod storms;
+mod told;
