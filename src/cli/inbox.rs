@@ -180,7 +180,7 @@ fn replay(path: &Path, ids: &[String]) -> anyhow::Result<ExitCode> {
         Err(error) => return Err(error.into()),
     };
     let mut count = 0_usize;
-    super::wait_for(async {
+    super::wait_for(Box::pin(async {
         for (version, receipt) in &again {
             let id = CommitId(chance.uuid());
             let commit = receipt.again(&store, id, clock.now(), *version)?;
@@ -190,7 +190,7 @@ fn replay(path: &Path, ids: &[String]) -> anyhow::Result<ExitCode> {
         }
         store.close().await;
         Ok(ExitCode::SUCCESS)
-    })?;
+    }))?;
     output::note(&format!(
         "{count} webhooks will be read again by the next `serve`"
     ));

@@ -89,7 +89,7 @@ pub fn run(cli: Cli) -> ExitCode {
 /// Boxed, or the runtime's loop would be compiled three times for each subcommand, with the
 /// whole of it in each.
 pub(super) fn wait_for(
-    work: Pin<Box<dyn Future<Output = anyhow::Result<ExitCode>>>>,
+    work: Pin<Box<dyn Future<Output = anyhow::Result<ExitCode>> + '_>>,
 ) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()

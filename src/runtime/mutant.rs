@@ -6,7 +6,7 @@
 /// A deliberate fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mutant {
-    /// The attempt marker is written after the dial.
+    /// The dial leaves before the attempt marker is written.
     MarkerAfterDial,
     /// A try's session is no fence: an old try settles and marks what a new one became.
     NoFence,
@@ -36,8 +36,8 @@ pub enum Mutant {
     NoHoldAfterEnd,
     /// An attempt whose outcome is unknown frees its contact and number.
     UncertainFreesHold,
-    /// A room is deleted once, and never looked at after the horizon.
-    NoSecondLook,
+    /// A room that its placement left is not deleted by the reconciler.
+    RoomNotDeleted,
     /// A change of state is written without its event.
     EventLeftOut,
 }
@@ -85,7 +85,7 @@ mod chosen {
             Self::CancelIgnoredAtMarker,
             Self::NoHoldAfterEnd,
             Self::UncertainFreesHold,
-            Self::NoSecondLook,
+            Self::RoomNotDeleted,
             Self::EventLeftOut,
         ];
     }

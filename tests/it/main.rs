@@ -14,11 +14,13 @@ mod config;
 mod demo;
 #[cfg(test)]
 mod faults;
+mod inbox;
+#[cfg(test)]
+mod inbox;
 #[cfg(test)]
 mod pace;
 #[cfg(test)]
 mod packaging;
-mod inbox;
 #[cfg(test)]
 mod process;
 #[cfg(test)]
@@ -31,6 +33,8 @@ mod recovery;
 mod rooms;
 #[cfg(test)]
 mod sandbox;
+#[cfg(test)]
+mod sim;
 #[cfg(test)]
 mod smoke;
 #[cfg(test)]

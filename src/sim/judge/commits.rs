@@ -4,13 +4,24 @@ use serde::Deserialize;
 use sha2::Digest;
 
 use super::{Case, Known, Thing, is_over};
-use crate::ledger::AttemptChanged;
+use crate::ledger::receipt::Reading;
 use crate::ledger::record::Session;
 use crate::ledger::store::{Commit, Key, Kind, Put, Version};
 use crate::model::attempt::{Attempt, State};
 use crate::model::disposition::Disposition;
 use crate::model::id::Partition;
 use crate::sim::violation::Invariant;
+
+/// What is looked at of an event: the whole of it is parsed for nobody.
+#[derive(Debug, Deserialize)]
+struct Told {
+    attempt: Stands,
+}
+
+#[derive(Debug, Deserialize)]
+struct Stands {
+    state: State,
+}
 
 impl Case {
     pub(super) fn committed(&mut self, p: Partition, commit: &Commit, version: Version) {
@@ -73,7 +84,7 @@ impl Case {
             }
             return;
         };
-        let same = serde_json::from_slice::<AttemptChanged>(&told.body)
+        let same = serde_json::from_slice::<Told>(&told.body)
             .is_ok_and(|event| event.attempt.state == attempt.state);
         if !same {
             let what = format!("the event of {key} says something else than the record");
@@ -164,11 +175,11 @@ impl Case {
 
     fn receipt(&mut self, put: &Put) {
         #[derive(Deserialize)]
-        struct Told {
-            reading: crate::ledger::receipt::Reading,
+        struct Kept {
+            reading: Reading,
         }
-        let fresh = serde_json::from_slice::<Told>(&put.body)
-            .is_ok_and(|told| told.reading == crate::ledger::receipt::Reading::New);
+        let fresh = serde_json::from_slice::<Kept>(&put.body)
+            .is_ok_and(|kept| kept.reading == Reading::New);
         if fresh && !self.receipts.insert(put.key.path().to_owned()) {
             let what = format!("{} was kept a second time", put.key);
             self.violated(Invariant::KeptOnce, what);

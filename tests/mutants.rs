@@ -1,0 +1,62 @@
+//! The simulation can fail: each deliberate fault of the product ([`mutant`]) is caught by it,
+//! and without one no promise breaks. `tests/mutants` runs this.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ringonce::runtime::mutant::{self, Mutant};
+use ringonce::sim::Plan;
+use ringonce::sim::fleet;
+
+/// How many worlds a mutant may survive before it is said to be missed.
+const WORLDS: u64 = 400;
+
+/// The calls of each: small worlds come to their end soon.
+const CALLS: usize = 60;
+
+#[test]
+fn every_mutant_is_caught() {
+    let next = AtomicUsize::new(0);
+    let missed = Mutex::new(Vec::new());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(mutant) = Mutant::ALL.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    match caught(*mutant) {
+                        Some(by) => println!("caught  {mutant:?}: {by}"),
+                        None => {
+                            println!("MISSED  {mutant:?}: {WORLDS} worlds broke no promise");
+                            missed.lock().unwrap().push(*mutant);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let missed = missed.into_inner().unwrap();
+    assert!(missed.is_empty(), "not caught: {missed:?}");
+}
+
+#[test]
+fn without_a_mutant_no_promise_breaks() {
+    mutant::choose(None);
+    for seed in 0..20 {
+        let played = fleet::alone(Plan::new(seed, CALLS)).unwrap();
+        assert!(played.violation.is_none(), "{}", played.violation.unwrap());
+    }
+}
+
+/// By which promise, in which world. A mutant is of the thread, and so are the worlds.
+fn caught(mutant: Mutant) -> Option<String> {
+    mutant::choose(Some(mutant));
+    (0..WORLDS).find_map(|seed| {
+        let played = fleet::alone(Plan::new(seed, CALLS)).unwrap();
+        let violation = played.violation?;
+        Some(format!(
+            "{} in the world of seed {seed} with {CALLS} calls, after {:.0} s",
+            violation.invariant.name(),
+            violation.at.as_secs_f64()
+        ))
+    })
+}
