@@ -11,6 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?);
     let files = [
         "ringonce/v1/attempt.proto",
+        "ringonce/v1/operations_service.proto",
         "ringonce/v1/placement_service.proto",
     ];
     let descriptors = protox::compile(files, ["proto"])?;

@@ -6,11 +6,12 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use super::core::{
-    CancelCommand, CancelResult, Changes, Core, Filter, PageCursor, PlaceError, Position,
-    ReadError, Version,
+    CancelCommand, CancelResult, Changes, Core, Filter, LookError, NotDeleted, NotResolved,
+    PageCursor, PlaceError, Position, ReadError, Resolve, Reviews, RoomFilter, RoomPage, Standing,
+    Version,
 };
 use crate::ledger;
-use crate::model::attempt::Attempt;
+use crate::model::attempt::{Attempt, ReviewCause};
 use crate::model::id::{AttemptId, Workspace};
 use crate::model::request::Request;
 use crate::node::Node;
@@ -129,6 +130,33 @@ impl Core for Backed {
         command: CancelCommand,
     ) -> Result<Option<(CancelResult, Attempt, Version)>, PlaceError> {
         self.node.admission().cancel(&command).await
+    }
+
+    async fn rooms(
+        &self,
+        filter: &RoomFilter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<RoomPage, LookError> {
+        self.node.inventory().page(filter, after, limit).await
+    }
+
+    async fn delete_room(&self, name: &str, force: bool) -> Result<Standing, NotDeleted> {
+        self.node.inventory().delete(name, force).await
+    }
+
+    async fn reviews(
+        &self,
+        workspace: &Workspace,
+        cause: Option<ReviewCause>,
+        after: Option<PageCursor>,
+        limit: usize,
+    ) -> Result<Reviews, ReadError> {
+        Ok(self.node.reviews(workspace, cause, after, limit).await?)
+    }
+
+    async fn resolve(&self, say: &Resolve) -> Result<(Attempt, Version), NotResolved> {
+        self.node.reconciler().resolve(say).await
     }
 
     fn draining(&self) -> watch::Receiver<bool> {

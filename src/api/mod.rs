@@ -6,25 +6,30 @@
 //! It never touches the store and never dials.
 
 mod backed;
+mod bulk;
 mod convert;
 mod core;
 mod deadline;
 mod limits;
+mod operations_service;
 mod page;
 mod placement_service;
 pub mod proto;
+mod reviews;
 mod server;
 mod status;
 mod watch;
 
 pub use self::backed::Backed;
 pub use self::core::{
-    CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, PageCursor, PlaceError,
-    Position, ReadError, Version,
+    CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, LookError, NotDeleted,
+    NotResolved, PageCursor, PlaceError, Position, ReadError, Resolve, ReviewGroup, Reviews,
+    RoomFilter, RoomPage, Standing, Version,
 };
 pub use convert::{Violation, Violations, attempt, place_call, timestamp};
 pub use deadline::{Deadline, DeadlineLayer, DeadlineService};
 pub use limits::{Limits, RequestLimits};
+pub use operations_service::Operations;
 pub use placement_service::Placement;
 pub use server::{Error, Parts, serve};
 pub use status::{DOMAIN, Reason};

@@ -15,11 +15,19 @@ use tonic_reflection::server::{Builder, v1, v1alpha};
 use super::core::Core;
 use super::deadline::DeadlineLayer;
 use super::limits::Limits;
+use super::operations_service::Operations;
 use super::placement_service::Placement;
 use super::proto;
-use super::proto::placement_service_server::{PlacementServiceServer, SERVICE_NAME};
+use super::proto::operations_service_server::{self, OperationsServiceServer};
+use super::proto::placement_service_server::{self, PlacementServiceServer};
 use crate::runtime::clock::Clock;
 use crate::runtime::tasks::Tasks;
+
+/// The services of ours whose health is told, as a whole under the empty name.
+const SERVICES: [&str; 2] = [
+    placement_service_server::SERVICE_NAME,
+    operations_service_server::SERVICE_NAME,
+];
 
 /// What the server stands on.
 #[derive(Debug, Clone)]
@@ -62,14 +70,17 @@ pub async fn serve(
     let (close, closing) = watch::channel(false);
     let mut draining = parts.core.draining();
     let (health, health_service) = tonic_health::server::health_reporter();
-    health
-        .set_service_status(SERVICE_NAME, ServingStatus::Serving)
-        .await;
+    for service in SERVICES {
+        health
+            .set_service_status(service, ServingStatus::Serving)
+            .await;
+    }
     let (reflection, reflection_alpha) = reflection(&limits)?;
     let close_within = limits.close_within;
     let (stop, mut stopped) = watch::channel(false);
     let serving = builder(&limits)
         .layer(DeadlineLayer::new(limits.deadline_max))
+        .add_service(operations(&parts, &limits))
         .add_service(placement(parts, limits, closing))
         .add_service(health_service)
         .add_optional_service(reflection)
@@ -95,7 +106,9 @@ pub async fn serve(
         take_leave(&health, &close).await;
         // Ends those who watch it, or each of them would hold its connection.
         health.clear_service_status("").await;
-        health.clear_service_status(SERVICE_NAME).await;
+        for service in SERVICES {
+            health.clear_service_status(service).await;
+        }
         stop.send_replace(true);
         // A connection that sent nothing, or a peer that does not react, holds a graceful
         // end for ever (hyper issue 4170), so our own clock bounds it.
@@ -112,12 +125,11 @@ pub async fn serve(
 }
 
 async fn take_leave(health: &HealthReporter, close: &watch::Sender<bool>) {
-    health
-        .set_service_status("", ServingStatus::NotServing)
-        .await;
-    health
-        .set_service_status(SERVICE_NAME, ServingStatus::NotServing)
-        .await;
+    for service in [""].into_iter().chain(SERVICES) {
+        health
+            .set_service_status(service, ServingStatus::NotServing)
+            .await;
+    }
     close.send_replace(true);
 }
 
@@ -169,6 +181,17 @@ fn placement(
     })
     .max_decoding_message_size(max_in)
     .max_encoding_message_size(max_out)
+}
+
+fn operations(parts: &Parts, limits: &Limits) -> OperationsServiceServer<Operations> {
+    OperationsServiceServer::new(Operations {
+        core: Arc::clone(&parts.core),
+        clock: Arc::clone(&parts.clock),
+        tasks: parts.tasks.clone(),
+        limits: limits.clone(),
+    })
+    .max_decoding_message_size(limits.message_in_max)
+    .max_encoding_message_size(limits.message_out_max)
 }
 
 /// Accepts for ever. An error of `accept` (out of descriptors, as a rule) passes when

@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::convert::Violations;
-use super::core::{PlaceError, ReadError};
+use super::core::{LookError, NotDeleted, NotResolved, PlaceError, ReadError};
 
 /// The domain of every `google.rpc.ErrorInfo`.
 pub const DOMAIN: &str = "ringonce";
@@ -36,6 +36,16 @@ pub enum Reason {
     AttemptIdReused,
     /// No such attempt.
     AttemptNotFound,
+    /// The attempt does not wait for a person.
+    AttemptNotInReview,
+    /// No such room.
+    RoomNotFound,
+    /// The room is not this deployment's.
+    RoomNotOurs,
+    /// A live attempt owns the room.
+    RoomOwned,
+    /// A SIP leg lives in the room.
+    RoomLegLives,
     /// The workspace's queue is full.
     QueueFull,
     /// Too many watches are open.
@@ -48,6 +58,8 @@ pub enum Reason {
     Draining,
     /// The store is not available.
     StoreUnavailable,
+    /// `LiveKit` did not answer, or not clearly.
+    PlatformUnavailable,
     /// The caller's deadline passed.
     DeadlineExceeded,
     /// Whether it was decided is not known.
@@ -58,7 +70,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 22] = [
         Self::InvalidFields,
         Self::InvalidPageToken,
         Self::InvalidCursor,
@@ -66,12 +78,18 @@ impl Reason {
         Self::MessageTooLarge,
         Self::AttemptIdReused,
         Self::AttemptNotFound,
+        Self::AttemptNotInReview,
+        Self::RoomNotFound,
+        Self::RoomNotOurs,
+        Self::RoomOwned,
+        Self::RoomLegLives,
         Self::QueueFull,
         Self::WatchesFull,
         Self::WatchLagged,
         Self::CursorTooOld,
         Self::Draining,
         Self::StoreUnavailable,
+        Self::PlatformUnavailable,
         Self::DeadlineExceeded,
         Self::DecisionUnknown,
         Self::Internal,
@@ -88,12 +106,18 @@ impl Reason {
             Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
             Self::AttemptIdReused => "ATTEMPT_ID_REUSED",
             Self::AttemptNotFound => "ATTEMPT_NOT_FOUND",
+            Self::AttemptNotInReview => "ATTEMPT_NOT_IN_REVIEW",
+            Self::RoomNotFound => "ROOM_NOT_FOUND",
+            Self::RoomNotOurs => "ROOM_NOT_OURS",
+            Self::RoomOwned => "ROOM_OWNED",
+            Self::RoomLegLives => "ROOM_LEG_LIVES",
             Self::QueueFull => "QUEUE_FULL",
             Self::WatchesFull => "WATCHES_FULL",
             Self::WatchLagged => "WATCH_LAGGED",
             Self::CursorTooOld => "CURSOR_TOO_OLD",
             Self::Draining => "DRAINING",
             Self::StoreUnavailable => "STORE_UNAVAILABLE",
+            Self::PlatformUnavailable => "PLATFORM_UNAVAILABLE",
             Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
             Self::DecisionUnknown => "DECISION_UNKNOWN",
             Self::Internal => "INTERNAL",
@@ -109,11 +133,17 @@ impl Reason {
             | Self::InvalidCursor
             | Self::MalformedMessage
             | Self::MessageTooLarge => Code::InvalidArgument,
-            Self::AttemptIdReused => Code::FailedPrecondition,
-            Self::AttemptNotFound => Code::NotFound,
+            Self::AttemptIdReused
+            | Self::AttemptNotInReview
+            | Self::RoomNotOurs
+            | Self::RoomOwned
+            | Self::RoomLegLives => Code::FailedPrecondition,
+            Self::AttemptNotFound | Self::RoomNotFound => Code::NotFound,
             Self::QueueFull | Self::WatchesFull | Self::WatchLagged => Code::ResourceExhausted,
             Self::CursorTooOld => Code::OutOfRange,
-            Self::Draining | Self::StoreUnavailable => Code::Unavailable,
+            Self::Draining | Self::StoreUnavailable | Self::PlatformUnavailable => {
+                Code::Unavailable
+            }
             Self::DeadlineExceeded => Code::DeadlineExceeded,
             Self::DecisionUnknown | Self::Internal => Code::Internal,
         }
@@ -130,6 +160,12 @@ impl Reason {
             Self::MessageTooLarge => "Send a smaller message; metadata is the usual cause.",
             Self::AttemptIdReused => "Use a new attempt id for another call.",
             Self::AttemptNotFound => "Call PlaceCall: it was never accepted, or is forgotten.",
+            Self::AttemptNotInReview => "Look at the attempt: it is settled, or not yet open.",
+            Self::RoomNotFound => "Nothing: there is no such room, or it is gone already.",
+            Self::RoomNotOurs => "Leave it to whoever made it, or delete it in LiveKit itself.",
+            Self::RoomOwned => "Cancel the attempt; its room goes with it.",
+            Self::RoomLegLives => "Wait for the call's end, or force it and hang up on somebody.",
+            Self::PlatformUnavailable => "Ask again; if it stays, see whether LiveKit is well.",
             Self::QueueFull | Self::Draining | Self::StoreUnavailable => {
                 "Send the same id again after the delay of RetryInfo."
             }
@@ -228,6 +264,60 @@ pub(super) fn of_read(error: &ReadError, retry_after: Duration) -> Status {
         ReadError::TooOld { .. } => Reason::CursorTooOld.status(message),
         ReadError::Internal => Reason::Internal.status(message),
     }
+}
+
+/// Of rooms that could not be looked at.
+pub(super) fn of_look(error: LookError, retry_after: Duration) -> Status {
+    match error {
+        LookError::Ledger(error) => of_read(&ReadError::from(error), retry_after),
+        LookError::Platform => platform(&error.to_string(), retry_after),
+    }
+}
+
+/// Of a room that was not deleted.
+pub(super) fn of_not_deleted(error: NotDeleted, retry_after: Duration) -> Status {
+    let message = error.to_string();
+    match error {
+        NotDeleted::Ledger(error) => of_read(&ReadError::from(error), retry_after),
+        NotDeleted::Platform => platform(&message, retry_after),
+        NotDeleted::NotFound => Reason::RoomNotFound.status(message),
+        NotDeleted::NotOurs => Reason::RoomNotOurs.status(message),
+        NotDeleted::Owned { attempt, state } => {
+            let metadata = [
+                ("attempt_id", attempt.to_string()),
+                ("state", state.name().to_uppercase()),
+            ];
+            Reason::RoomOwned.with(message, metadata, |_| {})
+        }
+        NotDeleted::LegLives => Reason::RoomLegLives.status(message),
+    }
+}
+
+/// Of a review that nobody could settle.
+pub(super) fn of_not_resolved(error: NotResolved, retry_after: Duration) -> Status {
+    let message = error.to_string();
+    match error {
+        NotResolved::Ledger(error) if error.may_have_been_decided() => {
+            Reason::DecisionUnknown.status("whether it was resolved is not known")
+        }
+        NotResolved::Ledger(error) => of_read(&ReadError::from(error), retry_after),
+        NotResolved::NotFound => Reason::AttemptNotFound.status(message),
+        NotResolved::NotInReview(state) => {
+            let metadata = [("state", state.name().to_uppercase())];
+            Reason::AttemptNotInReview.with(message, metadata, |_| {})
+        }
+    }
+}
+
+fn platform(message: &str, retry_after: Duration) -> Status {
+    Reason::PlatformUnavailable.with(message, [], |details| {
+        details.set_retry_info(Some(retry_after));
+    })
+}
+
+/// Of a deletion whose task ended without an answer.
+pub(super) fn unknown(what: &str) -> Status {
+    Reason::Internal.status(format!("{what} ended without an answer; ask again"))
 }
 
 /// Of a watch that is one too many.

@@ -247,25 +247,10 @@ impl Watch {
     fn ended(&self, reason: Reason, message: &'static str) -> Status {
         let metadata = [("cursor", self.cursor(self.after))];
         let retry = self.service.limits.retry_after;
-        reason.with(message, metadata, |details| match reason {
-            Reason::Draining => {
+        reason.with(message, metadata, |details| {
+            if reason == Reason::Draining {
                 details.set_retry_info(Some(retry));
             }
-            Reason::InvalidFields
-            | Reason::InvalidPageToken
-            | Reason::InvalidCursor
-            | Reason::MalformedMessage
-            | Reason::MessageTooLarge
-            | Reason::AttemptIdReused
-            | Reason::AttemptNotFound
-            | Reason::QueueFull
-            | Reason::WatchesFull
-            | Reason::WatchLagged
-            | Reason::CursorTooOld
-            | Reason::StoreUnavailable
-            | Reason::DeadlineExceeded
-            | Reason::DecisionUnknown
-            | Reason::Internal => {}
         })
     }
 

@@ -9,6 +9,7 @@ use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
 use super::output::{self, Output};
+use crate::api::proto::operations_service_client::OperationsServiceClient;
 use crate::api::{DOMAIN, Reason};
 
 /// Larger than the service's largest answer.
@@ -34,6 +35,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    pub(super) async fn operations(&self) -> anyhow::Result<OperationsServiceClient<Channel>> {
+        let channel = channel(&self.server).await?;
+        Ok(OperationsServiceClient::new(channel).max_decoding_message_size(ANSWER_MAX))
+    }
+
     pub(super) async fn placement(&self) -> anyhow::Result<Client> {
         let channel = channel(&self.server).await?;
         let client = Client::new(channel)

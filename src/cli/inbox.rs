@@ -93,8 +93,11 @@ impl From<Wanted> for Reading {
 ///
 /// If the store cannot be opened; the text says why and what to do.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let (Command::List { flags, .. } | Command::Show { flags, .. } | Command::Replay { flags, .. }) =
-        &args.command;
+    let flags = match &args.command {
+        Command::List { flags, .. }
+        | Command::Show { flags, .. }
+        | Command::Replay { flags, .. } => flags,
+    };
     let config = match Config::load(&flags.sources()) {
         Ok(config) => config,
         Err(faults) => return super::config::refuse(&faults),

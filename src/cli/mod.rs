@@ -4,10 +4,14 @@
 
 pub mod call;
 mod client;
+pub mod completions;
 pub mod config;
 pub mod healthcheck;
 pub mod inbox;
+pub mod man;
 pub mod output;
+pub mod review;
+pub mod rooms;
 pub mod sandbox;
 pub mod serve;
 pub mod store;
@@ -28,12 +32,20 @@ pub struct Cli {
 enum Command {
     /// Places, reads, watches and cancels calls at a running service.
     Call(call::Args),
+    /// Prints the completions of a shell.
+    Completions(completions::Args),
     /// Checks a configuration, or shows what is in effect and where it came from.
     Config(config::Args),
     /// Asks a running service whether it is well.
     Healthcheck(healthcheck::Args),
     /// Shows the webhooks that were kept, and lets them be read again.
     Inbox(inbox::Args),
+    /// Prints the manual page.
+    Man(man::Args),
+    /// Shows rooms and leaks, from a running service or from log files, and deletes one.
+    Rooms(rooms::Args),
+    /// Shows what evidence could not settle, and says what became of it.
+    Review(review::Args),
     /// Runs a LiveKit that rings nobody.
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
@@ -47,9 +59,13 @@ enum Command {
 pub fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Call(args) => wait_for(call::run(args)),
+        Command::Completions(args) => completions::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Healthcheck(args) => wait_for(healthcheck::run(args)),
         Command::Inbox(args) => inbox::run(&args),
+        Command::Man(args) => man::run(&args),
+        Command::Rooms(args) => rooms::run(args),
+        Command::Review(args) => wait_for(review::run(args)),
         Command::Sandbox(args) => wait_for(sandbox::run(args)),
         Command::Serve(args) => wait_for(serve::run(args)),
         Command::Store(args) => store::run(&args),
@@ -64,7 +80,9 @@ pub fn run(cli: Cli) -> ExitCode {
     })
 }
 
-fn wait_for(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+pub(super) fn wait_for(
+    work: impl Future<Output = anyhow::Result<ExitCode>>,
+) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -157,12 +157,13 @@ impl Rooms {
 
     /// Logs that a room was found again after its horizon, and deleted.
     pub fn log_late(&self, room: &Room) {
-        log::deleted(
-            self.ledger.deployment(),
-            room,
-            RoomCause::Late,
-            self.ledger.now(),
-        );
+        self.log_again(room, RoomCause::Late);
+    }
+
+    /// Logs that a room was deleted of which there is nothing left to record: it had gone
+    /// before, or the ledger never knew it.
+    pub fn log_again(&self, room: &Room, cause: RoomCause) {
+        log::deleted(self.ledger.deployment(), room, cause, self.ledger.now());
     }
 
     /// The platform's client.

@@ -33,6 +33,9 @@ pub struct RoomSeen {
     pub sid: String,
     /// Its metadata. A room that a dial made by itself has none.
     pub metadata: String,
+    /// When it was made by LiveKit's clock, if it told: to the millisecond, or to the second
+    /// before LiveKit told milliseconds.
+    pub created_at: Option<Time>,
 }
 
 /// The answer to `CreateRoom`.
@@ -131,6 +134,12 @@ impl Client {
         Call::Done(seen)
     }
 
+    /// How many names go into one list: whoever asks for many at once counts the requests.
+    #[must_use]
+    pub fn names_per_list(&self) -> usize {
+        self.limits.names_per_list.max(1)
+    }
+
     /// All rooms of the project, ours and others'.
     pub async fn all_rooms(&self) -> Call<Vec<RoomSeen>> {
         self.list(Vec::new()).await
@@ -148,7 +157,12 @@ impl Client {
 
 impl From<proto::Room> for RoomSeen {
     fn from(room: proto::Room) -> Self {
+        let millis = match room.creation_time_ms {
+            0 => room.creation_time.saturating_mul(1_000),
+            millis => millis,
+        };
         Self {
+            created_at: (millis > 0).then(|| Time::from_micros(millis.saturating_mul(1_000))),
             name: room.name,
             sid: room.sid,
             metadata: room.metadata,

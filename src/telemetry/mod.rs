@@ -1,4 +1,8 @@
 //! What is told to operators: logs now; metrics and traces with their issue.
+//!
+//! [`rooms`] writes the paired events of rooms, [`pairing`] reads them back from log files.
 
+pub mod line;
 pub mod logs;
+pub mod pairing;
 pub mod rooms;

@@ -3,5 +3,6 @@
 mod listener;
 mod recorded;
 mod sign;
+mod speed;
 mod storms;
 mod told;

@@ -13,13 +13,19 @@ mod faults;
 #[cfg(test)]
 mod inbox;
 #[cfg(test)]
+mod packaging;
+#[cfg(test)]
 mod process;
 #[cfg(test)]
 mod provider;
 #[cfg(test)]
 mod queue;
 #[cfg(test)]
+mod reconcile;
+#[cfg(test)]
 mod recovery;
+#[cfg(test)]
+mod rooms;
 #[cfg(test)]
 mod sandbox;
 #[cfg(test)]

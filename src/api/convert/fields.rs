@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use crate::api::limits::Limits;
 use crate::model::time::Time;
 
 /// What is wrong with a field. Never carries the field's value.
@@ -96,6 +97,18 @@ impl Violations {
         } else {
             self.add(field, format_args!("has the unknown value {value}"));
             None
+        }
+    }
+
+    /// How many on a page: the default if 0, and never more than the limit.
+    pub(super) fn page_size(&mut self, size: i32, limits: &Limits) -> usize {
+        match usize::try_from(size) {
+            Ok(0) => limits.page_default,
+            Ok(size) => size.min(limits.page_max),
+            Err(_) => {
+                self.add("page_size", "must not be negative");
+                0
+            }
         }
     }
 

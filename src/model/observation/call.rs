@@ -380,7 +380,7 @@ mod tests {
             let once = gathered(&seen);
             prop_assert_eq!(&gathered(&shuffled), &once);
             prop_assert_eq!(&gathered(seen.iter().rev().chain(&shuffled)), &once);
-            let mut again = once.clone();
+            let mut again = once;
             for observation in &seen {
                 prop_assert!(!again.merge(observation), "it says nothing new");
             }

@@ -116,8 +116,8 @@ pub struct Left {
 
 impl Left {
     /// The one of two reports of the same leaving that is kept: one with a reason that is
-    /// known before one without, then the earlier, then by the reason's order. Symmetric, so that the order of
-    /// arrival does not show.
+    /// known before one without, then the earlier, then by the reason's order. It is the same
+    /// one both ways round, so that the order of arrival does not show.
     #[must_use]
     pub(super) fn best(self, other: Self) -> Self {
         let vague = |reason| matches!(reason, LeftReason::Unknown | LeftReason::Other);

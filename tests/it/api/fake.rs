@@ -8,10 +8,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ringonce::api::proto::placement_service_client::PlacementServiceClient;
 use ringonce::api::{
-    self, CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, Limits, PageCursor,
-    Parts, PlaceError, Position, ReadError, Version, proto,
+    self, CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, Limits, LookError,
+    NotDeleted, NotResolved, PageCursor, Parts, PlaceError, Position, ReadError, Resolve, Reviews,
+    RoomFilter, RoomPage, Standing, Version, proto,
 };
-use ringonce::model::attempt::{Attempt, Cause, Keyed, State, Stop, StopWhy};
+use ringonce::model::attempt::{Attempt, Cause, Keyed, ReviewCause, State, Stop, StopWhy};
 use ringonce::model::disposition::{Disposition, Rang};
 use ringonce::model::id::{AttemptId, Workspace};
 use ringonce::model::request::Request;
@@ -44,6 +45,7 @@ struct Memory {
     attempts: BTreeMap<AttemptId, (Attempt, Version)>,
     log: Vec<Changed>,
     oldest: u64,
+    rooms: BTreeMap<String, Standing>,
 }
 
 /// A core in memory, of one workspace.
@@ -81,6 +83,12 @@ impl Fake {
         memory.log.clear();
         drop(memory);
         self.commits.send_modify(|n| *n += 2);
+    }
+
+    /// Has a room.
+    pub(super) fn has_room(&self, room: Standing) {
+        let mut memory = self.memory.lock().unwrap();
+        memory.rooms.insert(room.name.clone(), room);
     }
 
     /// Waits until there were this many commits.
@@ -257,9 +265,99 @@ impl Core for Fake {
         attempt.stop = Some(Stop {
             why: StopWhy::Cancel,
             at: SystemClock.now(),
+            met_ringing: None,
         });
         let (attempt, version) = self.commit(attempt);
         Ok(Some((CancelResult::of(&attempt), attempt, version)))
+    }
+
+    async fn reviews(
+        &self,
+        _workspace: &Workspace,
+        cause: Option<ReviewCause>,
+        _after: Option<PageCursor>,
+        limit: usize,
+    ) -> Result<Reviews, ReadError> {
+        let memory = self.memory.lock().unwrap();
+        let waits = |attempt: &Attempt| {
+            attempt.state == State::NeedsReview && (cause.is_none() || attempt.review == cause)
+        };
+        let found: Vec<_> = memory
+            .attempts
+            .values()
+            .filter(|(attempt, _)| waits(attempt))
+            .take(limit)
+            .cloned()
+            .collect();
+        Ok(Reviews {
+            groups: Vec::new(),
+            attempts: found,
+            next: None,
+        })
+    }
+
+    async fn resolve(&self, say: &Resolve) -> Result<(Attempt, Version), NotResolved> {
+        let known = self
+            .memory
+            .lock()
+            .unwrap()
+            .attempts
+            .get(&say.attempt)
+            .cloned();
+        let (mut attempt, _) = known.ok_or(NotResolved::NotFound)?;
+        if attempt.state != State::NeedsReview {
+            return Err(NotResolved::NotInReview(attempt.state));
+        }
+        attempt.state = State::Ended;
+        Ok(self.commit(attempt))
+    }
+
+    async fn rooms(
+        &self,
+        filter: &RoomFilter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<RoomPage, LookError> {
+        let memory = self.memory.lock().unwrap();
+        if memory.answer == Answer::Away {
+            return Err(LookError::Platform);
+        }
+        let of = |room: &&Standing| {
+            filter
+                .workspace
+                .as_ref()
+                .is_none_or(|w| *w == room.workspace)
+        };
+        let all: Vec<_> = memory.rooms.values().filter(of).cloned().collect();
+        let total = all.len();
+        let leaks = all.iter().filter(|room| room.leak.is_some()).count();
+        let mut rooms = all;
+        rooms.retain(|room| {
+            (!filter.leaks_only || room.leak.is_some())
+                && after.is_none_or(|after| room.name.as_str() > after)
+        });
+        let more = rooms.len() > limit;
+        rooms.truncate(limit);
+        Ok(RoomPage {
+            rooms,
+            more,
+            total,
+            leaks,
+            foreign: 1,
+        })
+    }
+
+    async fn delete_room(&self, name: &str, force: bool) -> Result<Standing, NotDeleted> {
+        let mut memory = self.memory.lock().unwrap();
+        let room = memory.rooms.get(name).ok_or(NotDeleted::NotFound)?;
+        match room.attempt_state {
+            Some(state) if room.owned && !force => {
+                let attempt = room.attempt.clone();
+                return Err(NotDeleted::Owned { attempt, state });
+            }
+            Some(_) | None => {}
+        }
+        memory.rooms.remove(name).ok_or(NotDeleted::NotFound)
     }
 
     fn draining(&self) -> watch::Receiver<bool> {

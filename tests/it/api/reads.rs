@@ -98,7 +98,11 @@ async fn health_says_when_it_drains() {
     let ask = |service: &str| HealthCheckRequest {
         service: service.into(),
     };
-    for service in ["", "ringonce.v1.PlacementService"] {
+    for service in [
+        "",
+        "ringonce.v1.PlacementService",
+        "ringonce.v1.OperationsService",
+    ] {
         let answer = client.check(ask(service)).await.unwrap().into_inner();
         assert_eq!(answer.status(), ServingStatus::Serving, "{service}");
     }
@@ -161,7 +165,11 @@ async fn the_service_describes_itself_to_new_tools_and_to_old_ones() {
     }
     assert_eq!(names.len(), 2);
     for names in names {
-        for expected in ["ringonce.v1.PlacementService", "grpc.health.v1.Health"] {
+        for expected in [
+            "ringonce.v1.PlacementService",
+            "ringonce.v1.OperationsService",
+            "grpc.health.v1.Health",
+        ] {
             assert!(names.iter().any(|name| name == expected), "{names:?}");
         }
     }

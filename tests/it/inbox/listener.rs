@@ -64,7 +64,6 @@ impl Served {
             if stream.write_all(piece).await.is_err() {
                 break;
             }
-            stream.flush().await.ok();
             tokio::task::yield_now().await;
         }
         status(&mut stream).await

@@ -90,8 +90,8 @@ async fn seen(order: impl Fn(Vec<Value>) -> Vec<Value>) -> BTreeMap<String, Call
         for event in order(events) {
             let body = ours(&alive, &attempt, &event, &callee).await;
             let token = sign::over(&body, now);
-            let taken = alive.node.inbox().take(Some(token.as_bytes()), &body).await;
-            assert!(matches!(taken, Taken::Kept | Taken::Known), "{taken:?}");
+            let became = alive.node.inbox().take(Some(token.as_bytes()), &body).await;
+            assert!(matches!(became, Taken::Kept | Taken::Known), "{became:?}");
         }
         sign::until_read(&alive).await;
         let session = alive.attempt(&attempt).await.placed.unwrap().session;

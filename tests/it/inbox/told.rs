@@ -53,9 +53,9 @@ fn count(alive: &Alive, what: Counted) -> u64 {
 async fn post(lab: &Lab, alive: &Alive, event: &Value) -> u16 {
     let body = event.to_string().into_bytes();
     let token = sign::over(&body, lab.now().as_secs());
-    let taken = alive.node.inbox().take(Some(token.as_bytes()), &body).await;
+    let became = alive.node.inbox().take(Some(token.as_bytes()), &body).await;
     sign::until_read(alive).await;
-    taken.status()
+    became.status()
 }
 
 fn event(id: &str, room: &str, metadata: &str) -> Value {

@@ -6,6 +6,7 @@ mod command_line;
 mod ends;
 mod input;
 mod platform;
+mod rooms;
 mod stack;
 mod start;
 mod store;

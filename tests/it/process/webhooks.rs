@@ -79,7 +79,7 @@ async fn an_answered_call_ends_by_a_webhook() {
 
 /// What was answered 200 is in the store, whenever the process dies.
 #[tokio::test]
-async fn what_was_acknowledged_outlives_a_kill() {
+async fn r53_what_was_acknowledged_outlives_a_kill() {
     let (mut stack, _) = told().await;
     for n in 0..5 {
         let words = place(
