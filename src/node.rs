@@ -12,8 +12,9 @@ use crate::inbox::Inbox;
 use crate::ledger::open::OpenError;
 use crate::ledger::seal::Keys;
 use crate::ledger::store::Store;
-use crate::ledger::{Ledger, News, Observer};
-use crate::model::id::TrunkName;
+use crate::ledger::{self, Ledger, News, Observer, PageCursor};
+use crate::model::attempt::ReviewCause;
+use crate::model::id::{TrunkName, Workspace};
 use crate::model::phone::NumberRules;
 use crate::placement::janitor::{self, Janitor};
 use crate::placement::rooms::Rooms;
@@ -22,7 +23,7 @@ use crate::placement::{self, Placement};
 use crate::provider::wire::Wire;
 use crate::provider::{Client, Credentials, Limits};
 use crate::reconcile::inventory::Inventory;
-use crate::reconcile::{Reconciler, preflight, trim};
+use crate::reconcile::{Reconciler, preflight, review, trim};
 use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
 use crate::runtime::stop::{Stop, StopSender, stop};
@@ -31,6 +32,8 @@ use crate::runtime::tasks::Tasks;
 /// What the inventory of rooms tells.
 pub use crate::reconcile::inventory::{Leak, Leg, LookError, RoomFilter, RoomPage, Standing};
 pub use crate::reconcile::removal::NotDeleted;
+/// What waits for a person.
+pub use crate::reconcile::review::{NotResolved, Resolve, ReviewGroup, Reviews};
 
 /// What a node stands on: its ports, and what would otherwise be global.
 #[derive(Debug)]
@@ -57,6 +60,7 @@ pub struct Node {
     client: Arc<Client>,
     admission: Arc<Admission>,
     pace: Arc<Pace>,
+    reconciler: Arc<Reconciler>,
     inventory: Inventory,
     inbox: Arc<Inbox>,
     tasks: Tasks,
@@ -76,17 +80,10 @@ impl Node {
         let pace = Pace::new(Arc::clone(&config));
         let bell = Arc::new(Bell::default());
         let observers: Vec<Arc<dyn Observer>> = vec![pace.clone(), bell.clone()];
-        let ledger = Ledger::open(
-            ground.store,
-            ground.keys,
-            config.deployment.name.clone(),
-            Arc::clone(&clock),
-            ground.ids,
-            News::new(observers.clone()),
-            config.store.retry_for,
-        )
-        .await?;
-        let ledger = Arc::new(ledger);
+        let watches = Reconciler::watches(&config);
+        let hear = [observers.clone(), vec![watches.clone()]].concat();
+        let memory = (ground.store, ground.keys, ground.ids);
+        let ledger = remember(&config, memory, Arc::clone(&clock), News::new(hear)).await?;
         let signer = ground.credentials.clone();
         let limits = limits(&config);
         let client = Client::new(ground.wire, ground.credentials, clock, limits);
@@ -119,6 +116,7 @@ impl Node {
             Arc::clone(&ledger),
             Arc::clone(&rooms),
             Arc::clone(&settler),
+            watches,
             Arc::clone(&config),
         ));
         let inventory = Inventory::new(Arc::clone(&ledger), Arc::clone(&rooms), &config);
@@ -126,7 +124,7 @@ impl Node {
         reconciler.tell_of_open(&observers).await?;
         let cleaning = janitor::run(queue, settler, rooms, tasks.clone(), stopping.clone());
         tasks.spawn("janitor", cleaning);
-        tasks.spawn("reconciler", reconciler.run(stopping.clone()));
+        reconciler.start(&tasks, &stopping);
         tasks.spawn("inbox", Arc::clone(&inbox).run(stopping.clone()));
         tasks.spawn("trim", trim::run(ledger, config, stopping));
         tasks.spawn("queue", Arc::clone(&admission).run_queue(draining));
@@ -134,6 +132,7 @@ impl Node {
             client,
             admission,
             pace,
+            reconciler,
             inventory,
             inbox,
             tasks,
@@ -167,10 +166,31 @@ impl Node {
         &self.pace
     }
 
+    /// What settles what is open.
+    #[must_use]
+    pub fn reconciler(&self) -> &Arc<Reconciler> {
+        &self.reconciler
+    }
+
     /// The rooms, as ledger and platform have them together.
     #[must_use]
     pub fn inventory(&self) -> &Inventory {
         &self.inventory
+    }
+
+    /// Attempts of a workspace that wait for a person, all or those of one cause.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub async fn reviews(
+        &self,
+        workspace: &Workspace,
+        cause: Option<ReviewCause>,
+        after: Option<PageCursor>,
+        limit: usize,
+    ) -> Result<Reviews, ledger::Error> {
+        review::reviews(self.ledger(), workspace, cause, after, limit).await
     }
 
     /// What takes webhooks; also while it drains, since what rings goes on.
@@ -217,6 +237,18 @@ impl Node {
         }
         self.ledger().close().await;
     }
+}
+
+/// Opens the ledger.
+async fn remember(
+    config: &Config,
+    (store, keys, ids): (Arc<dyn Store>, Keys, Arc<dyn Ids>),
+    clock: Arc<dyn Clock>,
+    news: News,
+) -> Result<Arc<Ledger>, OpenError> {
+    let (name, patience) = (config.deployment.name.clone(), config.store.retry_for);
+    let ledger = Ledger::open(store, keys, name, clock, ids, news, patience).await?;
+    Ok(Arc::new(ledger))
 }
 
 fn limits(config: &Config) -> Limits {

@@ -155,6 +155,7 @@ fn decide(
             attempt.stop.get_or_insert(Stop {
                 why: StopWhy::Cancel,
                 at: now,
+                met_ringing: None,
             });
             if attempt.state != State::Dialing {
                 attempt.look_at = Some(now);

@@ -6,11 +6,12 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use super::core::{
-    CancelCommand, CancelResult, Changes, Core, Filter, LookError, NotDeleted, PageCursor,
-    PlaceError, Position, ReadError, RoomFilter, RoomPage, Standing, Version,
+    CancelCommand, CancelResult, Changes, Core, Filter, LookError, NotDeleted, NotResolved,
+    PageCursor, PlaceError, Position, ReadError, Resolve, Reviews, RoomFilter, RoomPage, Standing,
+    Version,
 };
 use crate::ledger;
-use crate::model::attempt::Attempt;
+use crate::model::attempt::{Attempt, ReviewCause};
 use crate::model::id::{AttemptId, Workspace};
 use crate::model::request::Request;
 use crate::node::Node;
@@ -151,6 +152,20 @@ impl Core for Backed {
 
     async fn delete_room(&self, name: &str, force: bool) -> Result<Standing, NotDeleted> {
         self.node.inventory().delete(name, force).await
+    }
+
+    async fn reviews(
+        &self,
+        workspace: &Workspace,
+        cause: Option<ReviewCause>,
+        after: Option<PageCursor>,
+        limit: usize,
+    ) -> Result<Reviews, ReadError> {
+        Ok(self.node.reviews(workspace, cause, after, limit).await?)
+    }
+
+    async fn resolve(&self, say: &Resolve) -> Result<(Attempt, Version), NotResolved> {
+        self.node.reconciler().resolve(say).await
     }
 
     fn draining(&self) -> watch::Receiver<bool> {

@@ -5,14 +5,17 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use crate::model::attempt::Attempt;
+use crate::model::attempt::{Attempt, ReviewCause};
 use crate::model::id::{AttemptId, Workspace};
 use crate::model::request::Request;
 
 pub use crate::admission::{CancelCommand, CancelResult, PlaceError};
 pub use crate::ledger::store::{Cursor, Position, Version};
 pub use crate::ledger::{Changed, Filter, PageCursor};
-pub use crate::node::{LookError, NotDeleted, RoomFilter, RoomPage, Standing};
+pub use crate::node::{
+    LookError, NotDeleted, NotResolved, Resolve, ReviewGroup, Reviews, RoomFilter, RoomPage,
+    Standing,
+};
 
 /// The decisions and the memory behind the API.
 ///
@@ -117,6 +120,27 @@ pub trait Core: Debug + Send + Sync {
     ///
     /// It was not deleted, or that could not be recorded.
     async fn delete_room(&self, name: &str, force: bool) -> Result<Standing, NotDeleted>;
+
+    /// At most `limit` attempts in review behind `after`, all or those of one cause, and the
+    /// counts of all.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    async fn reviews(
+        &self,
+        workspace: &Workspace,
+        cause: Option<ReviewCause>,
+        after: Option<PageCursor>,
+        limit: usize,
+    ) -> Result<Reviews, ReadError>;
+
+    /// Takes a person's word for what became of an attempt in review.
+    ///
+    /// # Errors
+    ///
+    /// It is not in review, or the store did not answer.
+    async fn resolve(&self, say: &Resolve) -> Result<(Attempt, Version), NotResolved>;
 
     /// Turns true when nothing new is accepted any more.
     fn draining(&self) -> watch::Receiver<bool>;

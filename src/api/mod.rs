@@ -6,6 +6,7 @@
 //! It never touches the store and never dials.
 
 mod backed;
+mod bulk;
 mod convert;
 mod core;
 mod deadline;
@@ -14,6 +15,7 @@ mod operations_service;
 mod page;
 mod placement_service;
 pub mod proto;
+mod reviews;
 mod server;
 mod status;
 mod watch;
@@ -21,7 +23,8 @@ mod watch;
 pub use self::backed::Backed;
 pub use self::core::{
     CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, LookError, NotDeleted,
-    PageCursor, PlaceError, Position, ReadError, RoomFilter, RoomPage, Standing, Version,
+    NotResolved, PageCursor, PlaceError, Position, ReadError, Resolve, ReviewGroup, Reviews,
+    RoomFilter, RoomPage, Standing, Version,
 };
 pub use convert::{Violation, Violations, attempt, place_call, timestamp};
 pub use deadline::{Deadline, DeadlineLayer, DeadlineService};

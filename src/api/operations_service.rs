@@ -26,7 +26,7 @@ pub struct Operations {
 impl Operations {
     /// Runs `work` in a task of its own, since its caller may go away at any time: what is
     /// deleted must be recorded, too.
-    async fn apart<T: Send + 'static>(
+    pub(super) async fn apart<T: Send + 'static>(
         &self,
         name: &'static str,
         work: impl Future<Output = T> + Send + 'static,
@@ -92,5 +92,28 @@ impl OperationsService for Operations {
             .await?
             .map_err(|error| status::of_not_deleted(error, self.limits.retry_after))?;
         Ok(Response::new(convert::room(&room, self.clock.now())))
+    }
+
+    async fn list_reviews(
+        &self,
+        request: Request<proto::ListReviewsRequest>,
+    ) -> Result<Response<proto::ListReviewsResponse>, Status> {
+        let found = self.listed_reviews(request.into_inner()).await?;
+        Ok(Response::new(found))
+    }
+
+    async fn resolve_attempt(
+        &self,
+        request: Request<proto::ResolveAttemptRequest>,
+    ) -> Result<Response<proto::Attempt>, Status> {
+        Ok(Response::new(self.resolved(request.into_inner()).await?))
+    }
+
+    async fn resolve_attempts(
+        &self,
+        request: Request<proto::ResolveAttemptsRequest>,
+    ) -> Result<Response<proto::ResolveAttemptsResponse>, Status> {
+        let done = self.resolved_many(request.into_inner()).await?;
+        Ok(Response::new(done))
     }
 }

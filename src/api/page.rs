@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::core::{Cursor, Filter, PageCursor, Position, RoomFilter, Version};
+use crate::model::attempt::ReviewCause;
 use crate::model::id::Workspace;
 use crate::model::time::Time;
 
@@ -39,6 +40,25 @@ pub(super) fn rooms_token(filter: &RoomFilter, name: &str) -> String {
 /// The room's name in a token; `None` if it is not one of this filter.
 pub(super) fn rooms_after(filter: &RoomFilter, token: &str) -> Option<String> {
     open(&rooms_scope(filter), token)
+}
+
+/// The token of the page of reviews behind `cursor`.
+pub(super) fn review_token(of: (&Workspace, Option<ReviewCause>), cursor: &PageCursor) -> String {
+    let Cursor { value, key } = &cursor.0;
+    seal(&reviews_scope(of), &format!("{value}\0{key}"))
+}
+
+/// The cursor in a token of reviews; `None` if it is not one of this filter.
+pub(super) fn review_cursor(
+    of: (&Workspace, Option<ReviewCause>),
+    token: &str,
+) -> Option<PageCursor> {
+    let place = open(&reviews_scope(of), token)?;
+    let (value, key) = place.split_once('\0')?;
+    Some(PageCursor(Cursor {
+        value: value.to_owned(),
+        key: key.to_owned(),
+    }))
 }
 
 /// The cursor of a watch behind `position`.
@@ -116,6 +136,13 @@ fn rooms_scope(filter: &RoomFilter) -> String {
     } = filter;
     let workspace = workspace.as_ref().map_or("", |id| id.as_str());
     format!("rooms\0{workspace}\0{leaks_only}")
+}
+
+fn reviews_scope((workspace, cause): (&Workspace, Option<ReviewCause>)) -> String {
+    format!(
+        "reviews\0{workspace}\0{}",
+        cause.map_or("", ReviewCause::name)
+    )
 }
 
 fn watch_scope(workspace: &Workspace) -> String {

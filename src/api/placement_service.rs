@@ -41,7 +41,7 @@ impl Placement {
 
     /// Runs `work` in a task of its own, since its caller may go away at any time: tonic
     /// drops the handler then, and a decision must not be cut in half.
-    async fn apart<T: Send + 'static>(
+    pub(super) async fn apart<T: Send + 'static>(
         &self,
         name: &'static str,
         work: impl Future<Output = Result<T, PlaceError>> + Send + 'static,
@@ -261,6 +261,14 @@ impl PlacementService for Placement {
     ) -> Result<Response<proto::CancelAttemptResponse>, Status> {
         let until = self.wait_until(request.extensions(), Some(self.limits.cancel_wait));
         let response = self.cancel(request.into_inner(), until).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn cancel_attempts(
+        &self,
+        request: Request<proto::CancelAttemptsRequest>,
+    ) -> Result<Response<proto::CancelAttemptsResponse>, Status> {
+        let response = self.cancel_many(request.into_inner()).await?;
         Ok(Response::new(response))
     }
 }

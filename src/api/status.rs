@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::convert::Violations;
-use super::core::{LookError, NotDeleted, PlaceError, ReadError};
+use super::core::{LookError, NotDeleted, NotResolved, PlaceError, ReadError};
 
 /// The domain of every `google.rpc.ErrorInfo`.
 pub const DOMAIN: &str = "ringonce";
@@ -36,6 +36,8 @@ pub enum Reason {
     AttemptIdReused,
     /// No such attempt.
     AttemptNotFound,
+    /// The attempt does not wait for a person.
+    AttemptNotInReview,
     /// No such room.
     RoomNotFound,
     /// The room is not this deployment's.
@@ -68,7 +70,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::InvalidFields,
         Self::InvalidPageToken,
         Self::InvalidCursor,
@@ -76,6 +78,7 @@ impl Reason {
         Self::MessageTooLarge,
         Self::AttemptIdReused,
         Self::AttemptNotFound,
+        Self::AttemptNotInReview,
         Self::RoomNotFound,
         Self::RoomNotOurs,
         Self::RoomOwned,
@@ -103,6 +106,7 @@ impl Reason {
             Self::MessageTooLarge => "MESSAGE_TOO_LARGE",
             Self::AttemptIdReused => "ATTEMPT_ID_REUSED",
             Self::AttemptNotFound => "ATTEMPT_NOT_FOUND",
+            Self::AttemptNotInReview => "ATTEMPT_NOT_IN_REVIEW",
             Self::RoomNotFound => "ROOM_NOT_FOUND",
             Self::RoomNotOurs => "ROOM_NOT_OURS",
             Self::RoomOwned => "ROOM_OWNED",
@@ -129,9 +133,11 @@ impl Reason {
             | Self::InvalidCursor
             | Self::MalformedMessage
             | Self::MessageTooLarge => Code::InvalidArgument,
-            Self::AttemptIdReused | Self::RoomNotOurs | Self::RoomOwned | Self::RoomLegLives => {
-                Code::FailedPrecondition
-            }
+            Self::AttemptIdReused
+            | Self::AttemptNotInReview
+            | Self::RoomNotOurs
+            | Self::RoomOwned
+            | Self::RoomLegLives => Code::FailedPrecondition,
             Self::AttemptNotFound | Self::RoomNotFound => Code::NotFound,
             Self::QueueFull | Self::WatchesFull | Self::WatchLagged => Code::ResourceExhausted,
             Self::CursorTooOld => Code::OutOfRange,
@@ -154,6 +160,7 @@ impl Reason {
             Self::MessageTooLarge => "Send a smaller message; metadata is the usual cause.",
             Self::AttemptIdReused => "Use a new attempt id for another call.",
             Self::AttemptNotFound => "Call PlaceCall: it was never accepted, or is forgotten.",
+            Self::AttemptNotInReview => "Look at the attempt: it is settled, or not yet open.",
             Self::RoomNotFound => "Nothing: there is no such room, or it is gone already.",
             Self::RoomNotOurs => "Leave it to whoever made it, or delete it in LiveKit itself.",
             Self::RoomOwned => "Cancel the attempt; its room goes with it.",
@@ -283,6 +290,22 @@ pub(super) fn of_not_deleted(error: NotDeleted, retry_after: Duration) -> Status
             Reason::RoomOwned.with(message, metadata, |_| {})
         }
         NotDeleted::LegLives => Reason::RoomLegLives.status(message),
+    }
+}
+
+/// Of a review that nobody could settle.
+pub(super) fn of_not_resolved(error: NotResolved, retry_after: Duration) -> Status {
+    let message = error.to_string();
+    match error {
+        NotResolved::Ledger(error) if error.may_have_been_decided() => {
+            Reason::DecisionUnknown.status("whether it was resolved is not known")
+        }
+        NotResolved::Ledger(error) => of_read(&ReadError::from(error), retry_after),
+        NotResolved::NotFound => Reason::AttemptNotFound.status(message),
+        NotResolved::NotInReview(state) => {
+            let metadata = [("state", state.name().to_uppercase())];
+            Reason::AttemptNotInReview.with(message, metadata, |_| {})
+        }
     }
 }
 

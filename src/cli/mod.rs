@@ -12,6 +12,7 @@ pub mod healthcheck;
 pub mod inbox;
 pub mod man;
 pub mod output;
+pub mod review;
 pub mod rooms;
 pub mod sandbox;
 pub mod serve;
@@ -45,12 +46,14 @@ enum Command {
     Demo(demo::Args),
     /// Asks a running service whether it is well.
     Healthcheck(healthcheck::Args),
+    /// Shows the webhooks that were kept, and lets them be read again.
+    Inbox(inbox::Args),
     /// Prints the manual page.
     Man(man::Args),
     /// Shows rooms and leaks, from a running service or from log files, and deletes one.
     Rooms(rooms::Args),
-    /// Shows the webhooks that were kept, and lets them be read again.
-    Inbox(inbox::Args),
+    /// Shows what evidence could not settle, and says what became of it.
+    Review(review::Args),
     /// Runs a LiveKit that rings nobody.
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
@@ -72,6 +75,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Man(args) => man::run(&args),
         Command::Rooms(args) => rooms::run(args),
         Command::Inbox(args) => inbox::run(&args),
+        Command::Review(args) => wait_for(Box::pin(review::run(args))),
         Command::Sandbox(args) => wait_for(Box::pin(sandbox::run(args))),
         Command::Serve(args) => wait_for(Box::pin(serve::run(args))),
         Command::Store(args) => store::run(&args),

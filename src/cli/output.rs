@@ -126,6 +126,20 @@ pub(super) fn cancel_line(response: &proto::CancelAttemptResponse) -> String {
     format!("{result} {attempt}")
 }
 
+/// `12 attempts: 10 prevented, 2 being stopped, 0 too late`; in a dry run their ids.
+pub(super) fn cancels_line(page: &proto::CancelAttemptsResponse) -> String {
+    let (prevented, pending, late) = (
+        page.prevented_count,
+        page.pending_count,
+        page.too_late_count,
+    );
+    if prevented + pending + late == 0 {
+        return page.attempt_ids.join("\n");
+    }
+    let all = page.attempt_ids.len();
+    format!("{all} attempts: {prevented} prevented, {pending} being stopped, {late} too late")
+}
+
 /// An attempt and its history, a line each.
 pub(super) fn attempt_lines(attempt: &proto::Attempt) -> String {
     let mut lines = vec![attempt_line(attempt)];
@@ -153,7 +167,7 @@ fn state_name(state: State) -> &'static str {
     state.as_str_name().trim_start_matches("STATE_")
 }
 
-fn show(time: pbjson_types::Timestamp) -> String {
+pub(super) fn show(time: pbjson_types::Timestamp) -> String {
     let micros = time.seconds * 1_000_000 + i64::from(time.nanos / 1_000);
     crate::model::time::Time::from_micros(micros).to_string()
 }

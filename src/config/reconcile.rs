@@ -22,6 +22,10 @@ pub struct Reconcile {
     pub overrun_grace: Duration,
     /// How often all rooms of the platform are listed.
     pub sweep_interval: Duration,
+    /// Attempts that are looked at closely at once.
+    pub watched_max: usize,
+    /// How long webhooks may tell nothing, while looks find what they should have told.
+    pub webhook_silence: Duration,
     /// Records that one pass takes.
     pub batch: usize,
     /// Looks and deletions at once.
@@ -43,6 +47,8 @@ impl Reconcile {
             uncertain_look: s.duration("uncertain_look", MILLISECOND..=DAY),
             overrun_grace: s.duration("overrun_grace", MILLISECOND..=HOUR),
             sweep_interval: s.duration("sweep_interval", MILLISECOND..=DAY),
+            watched_max: s.number("watched_max", 1..=10_000_000),
+            webhook_silence: s.duration("webhook_silence", MILLISECOND..=DAY),
             batch: s.number("batch", 1..=10_000),
             concurrency: s.number("concurrency", 1..=1_000),
             lease: s.duration("lease", MILLISECOND..=HOUR),

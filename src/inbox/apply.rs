@@ -76,6 +76,11 @@ impl Projection {
             return Ok(Took::Foreign);
         };
         watch::look(&merged, counts);
+        self.ledger.news().hear();
+        if watch::wants_a_look(&merged) {
+            let record = &merged.record;
+            self.ledger.news().told(&record.workspace, &record.attempt);
+        }
         self.end(&merged, counts).await?;
         self.finished(&merged).await?;
         Ok(Took::Merged)

@@ -45,6 +45,23 @@ pub(super) fn lost(before: &Call, after: &Call) -> bool {
     leg_is_there && before.agents_in().next().is_some() && after.agents_in().next().is_none()
 }
 
+/// Whether somebody should look at the platform now: a call goes on without its agent, what
+/// is open learned something, or a leg lives whose attempt is closed.
+pub(super) fn wants_a_look(merged: &Merged) -> bool {
+    let (before, after) = (&merged.before, &merged.record.seen);
+    let Some(attempt) = merged.attempt.as_ref().filter(|_| before != after) else {
+        return false;
+    };
+    match attempt.state {
+        State::Dialing | State::Answered => lost(before, after),
+        State::Uncertain | State::NeedsReview => true,
+        State::Ended | State::NotConnected | State::NotDialed | State::Canceled => {
+            after.leg().is_some_and(|(_, leg)| !after.is_over(leg))
+        }
+        State::Queued | State::Deferred | State::Refused | State::Reserved => false,
+    }
+}
+
 fn under_way(attempt: &Attempt) -> bool {
     match attempt.state {
         State::Dialing | State::Answered | State::Uncertain | State::NeedsReview => true,

@@ -352,6 +352,9 @@ pub struct Room {
     /// How often deleting it failed, for the back-off.
     #[serde(default)]
     pub setbacks: u32,
+    /// A leg was seen in it after its end: contact and number are held again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leg_seen: bool,
     /// Fields of a later version; they survive a rewrite.
     #[serde(flatten)]
     pub rest: serde_json::Map<String, serde_json::Value>,
@@ -437,6 +440,7 @@ impl Room {
             horizon: None,
             due: None,
             setbacks: 0,
+            leg_seen: false,
             rest: serde_json::Map::new(),
         }
     }

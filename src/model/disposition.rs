@@ -65,6 +65,8 @@ pub enum Disposition {
     NoTrace,
     /// Nobody could settle it.
     Unresolved,
+    /// A person found that no call was started.
+    NotDialed,
     /// Its time passed.
     Expired,
     /// Stopped by request.
@@ -117,7 +119,7 @@ pub enum Rang {
 
 impl Disposition {
     /// Every disposition.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Answered,
         Self::Busy,
         Self::NoAnswer,
@@ -147,6 +149,7 @@ impl Disposition {
         Self::StoppedOnPlatform,
         Self::NoTrace,
         Self::Unresolved,
+        Self::NotDialed,
         Self::Expired,
         Self::Canceled,
     ];
@@ -183,7 +186,8 @@ impl Disposition {
             | Self::Unavailable
             | Self::StoppedOnPlatform
             | Self::NoTrace
-            | Self::Unresolved => Fault::Unknown,
+            | Self::Unresolved
+            | Self::NotDialed => Fault::Unknown,
         }
     }
 
@@ -219,6 +223,7 @@ impl Disposition {
             | Self::StoppedOnPlatform
             | Self::NoTrace
             | Self::Unresolved
+            | Self::NotDialed
             | Self::Expired
             | Self::Canceled => Permission::Permitted,
         }
@@ -261,6 +266,7 @@ impl Disposition {
             Self::StoppedOnPlatform => "the call was ended on the platform, not by us",
             Self::NoTrace => "no trace of the call was ever seen on the platform",
             Self::Unresolved => "what became of the call could not be found out",
+            Self::NotDialed => "a person found that it was not dialed",
             Self::Expired => "its time passed before it could be dialed",
             Self::Canceled => "it was canceled",
         }

@@ -136,6 +136,7 @@ impl Placement {
                 attempt.stop = Some(Stop {
                     why,
                     at: self.ledger.now(),
+                    met_ringing: None,
                 });
                 let mut change = Change::default();
                 change.attempt(&attempt, Cause::Looked)?;

@@ -1,17 +1,19 @@
 //! What a finding makes of an attempt: one pure decision, for the answer to a dial, for a
 //! try that failed before it, and for what the reconciler found.
 
+mod failed;
+mod late;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admission::enter::refused_as;
 use crate::admission::rules::Answer;
 use crate::config::Config;
 use crate::ledger::record::{Contact, Number, Room, RoomCause, attempt_key, keys_of};
 use crate::ledger::{Change, Decision, Error, Ledger, View};
 use crate::model::attempt::{
-    Answered, Attempt, Cause, EndCause, Event, Keep, Outcome, Reason, Rule, Settled, State, Stop,
-    StopWhy, Waiting,
+    Answered, Attempt, Cause, EndCause, Event, Outcome, Resolution, ReviewCause, Settled, State,
+    Stop, StopWhy,
 };
 use crate::model::disposition::{Disposition, Rang};
 use crate::model::id::{AttemptId, SessionId, Workspace};
@@ -33,6 +35,16 @@ pub enum Finding {
     Unclear(Unclear),
     /// It had been answered, and is over.
     Over(EndCause),
+    /// Looks found the leg alive: answered.
+    Adopted(Leg),
+    /// What was not known to be answered was, and is over.
+    WasAnswered(Leg, EndCause),
+    /// Evidence cannot settle it: a person must.
+    Review(ReviewCause),
+    /// No person did.
+    Unresolved,
+    /// A person says so.
+    Resolved(Resolution),
 }
 
 /// A try's name.
@@ -224,74 +236,12 @@ impl<'a> Settling<'a> {
             Finding::NotConnected(end) => self.not_connected(end),
             Finding::Unclear(unclear) => self.unclear(unclear),
             Finding::Over(why) => self.over(why),
+            Finding::Adopted(leg) => self.adopted(leg),
+            Finding::WasAnswered(leg, why) => self.was_answered(leg, why),
+            Finding::Review(why) => self.review(why),
+            Finding::Unresolved => self.unresolved(),
+            Finding::Resolved(as_what) => self.resolved(as_what),
         }
-    }
-
-    /// A failed try: the next one waits, or the attempt ends here.
-    fn no_call(mut self, failure: TryFailure, turned: Option<Answer>) -> Decided {
-        let waits = matches!(self.attempt.state, State::Reserved | State::Dialing);
-        self.attempt.last_failure = Some(failure);
-        if waits && self.attempt.cancel.is_some() {
-            self.end(Disposition::Canceled, false);
-            return self.apply(Event::Cancel, RoomCause::Canceled, None);
-        }
-        if waits && let Some(Answer::Never(reason)) = &turned {
-            let rule = reason.rule;
-            self.cause = Cause::Rule(rule);
-            self.attempt.waiting = Some(Waiting::first(reason.clone(), self.now, None, self.now));
-            if let Some(disposition) = refused_as(rule) {
-                self.end(disposition, false);
-            }
-            return self.apply(Event::Refuse, RoomCause::TryFailed, None);
-        }
-        if !waits {
-            self.end(failure.disposition(), false);
-            return self.apply(Event::GiveUp, RoomCause::TryFailed, None);
-        }
-        self.next_try(failure, turned)
-    }
-
-    fn next_try(mut self, failure: TryFailure, turned: Option<Answer>) -> Decided {
-        let limits = &self.settler.config.attempt;
-        let turned = match turned {
-            Some(Answer::NotNow(reason)) => Some(reason),
-            Some(Answer::Never(_) | Answer::Pass) | None => None,
-        };
-        if failure.counts() {
-            self.attempt.failed = self.attempt.failed.saturating_add(1);
-        }
-        let pause = if turned.is_some() {
-            // A rule's time is its own; the platform did not fail.
-            Duration::ZERO
-        } else {
-            self.attempt.setbacks = self.attempt.setbacks.saturating_add(1);
-            backoff(
-                self.attempt.setbacks,
-                limits.backoff_first,
-                limits.backoff_max,
-                limits.backoff_jitter * self.jitter,
-            )
-        };
-        let not_before = self.now.plus(pause);
-        if self.attempt.failed >= limits.tries || not_before > self.attempt.spec.expire_time {
-            self.end(failure.disposition(), false);
-            return self.apply(Event::GiveUp, RoomCause::TryFailed, None);
-        }
-        let reason = turned.unwrap_or(Reason {
-            rule: Rule::NextTry,
-            holder: None,
-            until: Some(not_before),
-        });
-        let until = reason.until.unwrap_or(not_before).max(not_before);
-        let until = until.min(self.attempt.spec.expire_time.plus(Duration::from_millis(1)));
-        let event = match self.attempt.spec.keep {
-            Keep::UntilExpiry => Event::Wait,
-            Keep::Return => Event::Defer,
-        };
-        self.cause = Cause::TryFailed(failure);
-        let now = self.now;
-        self.attempt.waiting = Some(Waiting::first(reason, until, Some(not_before), now));
-        self.apply(event, RoomCause::TryFailed, None)
     }
 
     fn answered(mut self, leg: Leg) -> Decided {
@@ -386,7 +336,7 @@ impl<'a> Settling<'a> {
         settled.at = now;
         let cause = match why {
             EndCause::RoomGone => RoomCause::Finished,
-            EndCause::LegLeft => RoomCause::Ended,
+            EndCause::LegLeft | EndCause::Resolved => RoomCause::Ended,
             EndCause::Canceled => RoomCause::Canceled,
             EndCause::Maximum => RoomCause::Maximum,
             EndCause::AgentLost => RoomCause::AgentLost,

@@ -296,13 +296,13 @@ impl Staffed {
             heal: false,
         };
         let (of, trunk) = (base.of.clone(), roomed.base.trunk.clone());
-        let marked = if mutant::is(Mutant::MarkerAfterDial) {
+        let written = if mutant::is(Mutant::MarkerAfterDial) {
             let unread = View::default();
             Marked::Written(Box::new(attempt.clone()), Version(0), unread)
         } else {
             on.write_marker(marking).await
         };
-        match marked {
+        match written {
             Marked::Written(attempt, version, records) => {
                 let room = roomed.guard.disarm().record;
                 let (attempt, claim) = (*attempt, roomed.base.base.claim);

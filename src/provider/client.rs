@@ -31,7 +31,8 @@ pub struct Limits {
     pub pause: Duration,
     /// The longest such pause.
     pub longest_pause: Duration,
-    /// How many room names go into one `ListRooms`, since its body is limited.
+    /// How many room names go into one `ListRooms`, since its body is limited: LiveKit takes
+    /// 10 MiB, and a name of ours is some 50 bytes.
     pub names_per_list: usize,
     /// How long the token of a request other than the dial is valid. It outlives its request by
     /// little, so that a leaked one is worth little.
@@ -48,7 +49,7 @@ impl Default for Limits {
             sends: 3,
             pause: Duration::from_millis(100),
             longest_pause: Duration::from_secs(1),
-            names_per_list: 200,
+            names_per_list: 500,
             token_ttl: Duration::from_mins(1),
             trunk_cache: Duration::from_mins(10),
         }

@@ -134,6 +134,12 @@ impl Client {
         Call::Done(seen)
     }
 
+    /// How many names go into one list: whoever asks for many at once counts the requests.
+    #[must_use]
+    pub fn names_per_list(&self) -> usize {
+        self.limits.names_per_list.max(1)
+    }
+
     /// All rooms of the project, ours and others'.
     pub async fn all_rooms(&self) -> Call<Vec<RoomSeen>> {
         self.list(Vec::new()).await

@@ -1,103 +1,39 @@
 //! Attempts whose time in a passing state is over.
 
-use std::collections::BTreeSet;
-
 use super::Reconciler;
-use super::plan::{Every, Look, Step, after_look, before_look};
+use super::carry::end_cause;
+use super::plan::{Overdue, overdue};
+use super::sight::{Callee, Sight, answered};
 use crate::admission::enter::refuse;
 use crate::admission::rules::Answer;
 use crate::ledger::record::{Room, RoomCause, attempt_key};
 use crate::ledger::{Change, Decision, Error};
-use crate::model::attempt::{Attempt, Cause, EndCause, Reason, Rule, State, StopWhy};
+use crate::model::attempt::{Attempt, Cause, EndCause, Reason, Rule, State};
 use crate::model::time::Time;
 use crate::model::verdict::{TryFailure, Unclear};
 use crate::placement::rooms::Deletion;
-use crate::placement::settle::{Finding, Settlement, Try};
-use crate::provider::{Call, Lives};
+use crate::placement::settle::{Finding, Try};
+use crate::provider::{Call, Gone};
 use crate::runtime::mutant::{self, Mutant};
 
 impl Reconciler {
-    /// Carries out what is due. The rooms of all that must be looked at are listed in one
-    /// request a chunk; each absence is then asked of the node.
+    /// Carries out what is due. What must be looked at is handed to the looks, which ask for
+    /// many at once.
     pub(super) async fn attempts(&self, due: Vec<Attempt>) {
-        let now = self.ledger.now();
+        self.concurrently(due, |attempt| self.attempt(attempt))
+            .await;
+    }
+
+    async fn attempt(&self, attempt: Attempt) -> Result<(), Error> {
         let grace = self.config.reconcile.overrun_grace;
-        let planned = due.into_iter().map(|attempt| {
-            let step = before_look(&attempt, now, grace);
-            (attempt, step)
-        });
-        let (to_look, to_do): (Vec<_>, Vec<_>) =
-            planned.partition(|(_, step)| *step == Step::LookAtRoom);
-        let to_look: Vec<Attempt> = to_look.into_iter().map(|(attempt, _)| attempt).collect();
-        self.concurrently(to_do, |(attempt, step)| self.carry_out(attempt, step, None))
-            .await;
-        if to_look.is_empty() {
-            return;
-        }
-        let names: Vec<_> = to_look
-            .iter()
-            .filter_map(|a| a.placed.as_ref().map(|p| p.room.clone()))
-            .collect();
-        self.budget.spend(1.0).await;
-        let listed: Option<BTreeSet<String>> = match self.rooms.client().list_rooms(&names).await {
-            Call::Done(rooms) => Some(rooms.into_iter().map(|room| room.name).collect()),
-            Call::Refused(_) | Call::Unclear(_) => None,
-        };
-        self.concurrently(to_look, |attempt| self.look(attempt, listed.as_ref()))
-            .await;
-    }
-
-    async fn look(&self, attempt: Attempt, listed: Option<&BTreeSet<String>>) -> Result<(), Error> {
-        let Some(placed) = attempt.placed.as_ref() else {
-            return Ok(());
-        };
-        let look = match listed {
-            None => Look::Unknown,
-            Some(names) if names.contains(placed.room.as_str()) => Look::Listed,
-            Some(_) => self.lives(&attempt).await,
-        };
-        let room = self.ledger.room(&attempt.workspace, placed.session).await?;
-        let limits = &self.config.reconcile;
-        let every = Every {
-            living: limits.answered_look,
-            finished: limits.uncertain_look,
-        };
-        let step = after_look(&attempt, room.as_ref(), look, self.ledger.now(), every);
-        self.carry_out(attempt, step, room).await
-    }
-
-    /// A room that is not listed may live all the same: a platform that lost its records.
-    async fn lives(&self, attempt: &Attempt) -> Look {
-        let Some(placed) = attempt.placed.as_ref() else {
-            return Look::Unknown;
-        };
-        self.budget.spend(1.0).await;
-        match self.rooms.client().dispatches(&placed.room).await {
-            Call::Done(Lives::No) => Look::Gone,
-            Call::Done(Lives::Yes(_)) => Look::Living,
-            Call::Refused(_) | Call::Unclear(_) => Look::Unknown,
-        }
-    }
-
-    async fn carry_out(
-        &self,
-        attempt: Attempt,
-        step: Step,
-        room: Option<Room>,
-    ) -> Result<(), Error> {
-        match step {
-            Step::Wait | Step::LookAtRoom => Ok(()),
-            Step::Expire => self.expire(&attempt).await,
-            Step::Abandon | Step::LoseSight => self.abandoned(attempt).await,
-            Step::CarryOutStop => self.stop(attempt).await,
-            Step::End(why) => self.end(&attempt, why).await,
-            Step::PutOff(until) => self.put_off(&attempt, until).await,
-            Step::RoomFinished => {
-                if let Some(room) = room {
-                    self.rooms.gone(&room, RoomCause::Finished).await?;
-                }
-                let every = self.config.reconcile.uncertain_look;
-                self.put_off(&attempt, self.ledger.now().plus(every)).await
+        match overdue(&attempt, self.ledger.now(), grace) {
+            Overdue::Wait => Ok(()),
+            Overdue::Expire => self.expire(&attempt).await,
+            Overdue::Abandon | Overdue::LoseSight => self.abandoned(attempt).await,
+            Overdue::Maximum => self.end(&attempt, EndCause::Maximum).await,
+            Overdue::Look => {
+                self.watches.hurry(&attempt);
+                Ok(())
             }
         }
     }
@@ -146,73 +82,65 @@ impl Reconciler {
         self.close_room(settled).await
     }
 
-    /// A recorded stop whose placement is gone: the room is deleted; an answered call is
-    /// then over, an uncertain one stays uncertain.
+    /// A stop that was recorded while it rang, and whoever waited for that dial may be dead:
+    /// the room is deleted. That the deletion met a leg which rang is kept: it was not
+    /// answered then.
     pub(super) async fn stop(&self, attempt: Attempt) -> Result<(), Error> {
         let Some(placed) = attempt.placed.as_ref() else {
             return Ok(());
         };
-        let Some(room) = self.ledger.room(&attempt.workspace, placed.session).await? else {
+        let Some(room) = self.room_of(&attempt).await? else {
             return Ok(());
         };
-        self.budget.spend(1.0).await;
-        if self.rooms.delete(&room).await == Deletion::Left {
-            // Somebody waits for this: sooner than by the lease.
-            let again = self.ledger.now().plus(self.config.janitor.backoff_max);
-            return self.put_off(&attempt, again).await;
-        }
-        let cause = match attempt.stop.as_ref().map(|s| s.why) {
-            Some(StopWhy::AgentLost) => EndCause::AgentLost,
-            Some(StopWhy::Maximum) => EndCause::Maximum,
-            Some(StopWhy::Cancel) | None => EndCause::Canceled,
+        self.budget.spend(2.0).await;
+        let rings = match self.rooms.client().participants(&room.name).await {
+            Call::Done(there) => {
+                let sight = Sight::of_room("", &there, placed.session);
+                matches!(sight.callee, Callee::Present { status, .. } if !answered(status))
+            }
+            Call::Refused(_) | Call::Unclear(_) => false,
         };
-        if attempt.state == State::Answered {
-            return self.end(&attempt, cause).await;
+        let met = self.rooms.client().delete_room(&room.name).await == Gone::Deleted;
+        if !met && self.rooms.delete(&room).await == Deletion::Left {
+            return Ok(());
         }
-        self.rooms.gone(&room, RoomCause::Canceled).await?;
-        let horizon = placed.horizon().unwrap_or(Time::ZERO);
-        let every = self.ledger.now().plus(self.config.reconcile.uncertain_look);
-        let next = if self.ledger.now() < horizon {
-            horizon
-        } else {
-            every
-        };
-        self.put_off(&attempt, next).await
+        if rings && met {
+            self.met_ringing(&attempt).await?;
+        }
+        self.rooms.gone(&room, RoomCause::Canceled).await
+    }
+
+    async fn met_ringing(&self, attempt: &Attempt) -> Result<(), Error> {
+        self.rewrite_attempt(attempt, |now| {
+            if let Some(stop) = &mut now.stop {
+                stop.met_ringing.get_or_insert(self.ledger.now());
+            }
+        })
+        .await
     }
 
     async fn end(&self, attempt: &Attempt, why: EndCause) -> Result<(), Error> {
         let Some(of) = Try::of(attempt) else {
             return Ok(());
         };
-        let cause = match why {
-            EndCause::RoomGone => Cause::RoomGone,
-            EndCause::LegLeft => Cause::Told,
-            EndCause::Canceled => Cause::Canceled,
-            EndCause::Maximum => Cause::Maximum,
-            EndCause::AgentLost => Cause::Looked,
+        let why = match end_cause(attempt) {
+            EndCause::RoomGone | EndCause::LegLeft => why,
+            stopped @ (EndCause::Canceled
+            | EndCause::Maximum
+            | EndCause::AgentLost
+            | EndCause::Resolved) => stopped,
         };
         let settled = self
             .settler
-            .settle(&of, cause, None, |attempt| {
+            .settle(&of, Cause::Maximum, None, |attempt| {
                 let answered = attempt.state == State::Answered;
-                answered.then(|| (Finding::Over(why), "the room was looked at".to_owned()))
+                answered.then(|| {
+                    let evidence = "it lasted as long as it may, by the ledger's clock";
+                    (Finding::Over(why), evidence.to_owned())
+                })
             })
             .await?;
-        if why == EndCause::RoomGone {
-            return match settled.and_then(|s| s.closing) {
-                Some(room) => self.rooms.gone(&room, RoomCause::Finished).await,
-                None => Ok(()),
-            };
-        }
         self.close_room(settled).await
-    }
-
-    /// Deletes the room that a settling closed.
-    async fn close_room(&self, settled: Option<Settlement>) -> Result<(), Error> {
-        match settled.and_then(|s| s.closing) {
-            Some(room) => self.room(room).await,
-            None => Ok(()),
-        }
     }
 
     /// The caller kept it and did not come back in time.
@@ -235,7 +163,17 @@ impl Reconciler {
     }
 
     /// Puts the next look off; nobody outside sees a difference.
-    async fn put_off(&self, attempt: &Attempt, until: Time) -> Result<(), Error> {
+    pub(super) async fn put_off(&self, attempt: &Attempt, until: Time) -> Result<(), Error> {
+        self.rewrite_attempt(attempt, |now| now.look_at = Some(until))
+            .await
+    }
+
+    /// Writes what nobody outside sees, unless something came in between.
+    async fn rewrite_attempt(
+        &self,
+        attempt: &Attempt,
+        with: impl Fn(&mut Attempt) + Send + Sync,
+    ) -> Result<(), Error> {
         let (ws, id) = (&attempt.workspace, &attempt.id);
         self.ledger
             .decide(ws, vec![attempt_key(ws, id)], |view| {
@@ -246,12 +184,20 @@ impl Reconciler {
                 if now.state != attempt.state || now.look_at != attempt.look_at {
                     return Ok(Decision::Keep(()));
                 }
-                now.look_at = Some(until);
+                with(&mut now);
                 let mut change = Change::default();
                 change.quietly(&now)?;
                 Ok(Decision::Write(change, ()))
             })
             .await?;
         Ok(())
+    }
+
+    /// The room of an attempt's present or last try, as recorded.
+    pub(super) async fn room_of(&self, attempt: &Attempt) -> Result<Option<Room>, Error> {
+        match &attempt.placed {
+            Some(placed) => self.ledger.room(&attempt.workspace, placed.session).await,
+            None => Ok(None),
+        }
     }
 }

@@ -199,6 +199,7 @@ mod tests {
             horizon: Some(NOW.plus(Duration::from_mins(1))),
             due: Some(NOW.plus(Duration::from_secs(1))),
             setbacks: 0,
+            leg_seen: false,
             rest: serde_json::Map::new(),
         }
     }

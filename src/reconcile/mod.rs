@@ -4,17 +4,33 @@
 //! only saves work; the versioned commit that follows is the truth. What is still as it
 //! was is not written: the lease alone puts the next look off.
 //!
-//! `plan` is pure and says what a look means; `attempts` and `rooms` carry it out. Beside
-//! that, `inventory` shows a person which rooms there are; what makes one a leak is pure, too.
+//! What is pure: `plan` (what is due), `uncertain` and `answered` (what a look means). What
+//! looks: `looks`, `rooms`, `sweep`. What acts: `attempts`, `carry`, `closed`. `watch` knows
+//! how well it was looked, `gaps` counts what no webhook told. Beside that, `inventory` shows
+//! a person which rooms there are; what makes one a leak is pure, too.
 
+mod answered;
 mod attempts;
+mod carry;
+mod closed;
+pub mod gaps;
 pub mod inventory;
 mod leak;
+mod looks;
 mod plan;
+mod poke;
 pub mod preflight;
 pub mod removal;
+pub mod review;
 mod rooms;
+#[cfg(test)]
+mod sample;
+mod sight;
+mod sweep;
 pub mod trim;
+mod uncertain;
+mod watch;
+mod watched;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +47,10 @@ use crate::placement::rooms::Rooms;
 use crate::placement::settle::Settler;
 use crate::runtime::budget::Budget;
 use crate::runtime::stop::Stop;
+use crate::runtime::tasks::Tasks;
+
+pub use gaps::{Gap, Gaps};
+pub use watch::Watches;
 
 /// Settles what is open.
 #[derive(Debug)]
@@ -40,15 +60,32 @@ pub struct Reconciler {
     settler: Arc<Settler>,
     config: Arc<Config>,
     budget: Budget,
+    watches: Arc<Watches>,
+    gaps: Gaps,
+    strangers: sweep::Strangers,
 }
 
 impl Reconciler {
-    /// With what it looks through and writes with.
+    /// Who is watched: an observer of the ledger's commits, made before the ledger is.
+    #[must_use]
+    pub fn watches(config: &Config) -> Arc<Watches> {
+        let limits = &config.reconcile;
+        Arc::new(Watches::new(watch::Pace {
+            interval: limits.look_interval,
+            gap_max: limits.look_gap_max,
+            slow: limits.answered_look,
+            overdue: limits.uncertain_look,
+            limit: limits.watched_max,
+        }))
+    }
+
+    /// With what it looks through and writes with. `watches` hears of every commit.
     #[must_use]
     pub fn new(
         ledger: Arc<Ledger>,
         rooms: Arc<Rooms>,
         settler: Arc<Settler>,
+        watches: Arc<Watches>,
         config: Arc<Config>,
     ) -> Self {
         let budget = Budget::new(f64::from(config.reconcile.requests_per_second));
@@ -56,13 +93,29 @@ impl Reconciler {
             ledger,
             rooms,
             settler,
+            gaps: Gaps::new(config.reconcile.webhook_silence),
             config,
             budget,
+            watches,
+            strangers: sweep::Strangers::default(),
         }
     }
 
+    /// Starts its loops.
+    pub fn start(self: &Arc<Self>, tasks: &Tasks, stop: &Stop) {
+        tasks.spawn("reconciler", Arc::clone(self).run(stop.clone()));
+        tasks.spawn("reconciler.looks", Arc::clone(self).look_on(stop.clone()));
+        tasks.spawn("reconciler.sweep", Arc::clone(self).sweep_on(stop.clone()));
+    }
+
+    /// What was found that no webhook told.
+    #[must_use]
+    pub const fn gaps(&self) -> &Gaps {
+        &self.gaps
+    }
+
     /// What must be known before anything is admitted: `observers` hear of every attempt in
-    /// a passing state. Nothing is looked at yet.
+    /// a passing state, and what may ring is watched from now on. Nothing is looked at yet.
     ///
     /// # Errors
     ///
@@ -73,6 +126,9 @@ impl Reconciler {
                 self.each_in(p, state, |attempt| {
                     for observer in observers {
                         observer.committed(&attempt);
+                    }
+                    if matches!(state, State::Dialing | State::Uncertain) {
+                        self.watches.find(&attempt);
                     }
                 })
                 .await?;
@@ -133,11 +189,16 @@ impl Reconciler {
     }
 
     /// Passes until `stop` says so.
-    pub async fn run(self: Arc<Self>, mut stop: Stop) {
+    async fn run(self: Arc<Self>, mut stop: Stop) {
         if let Err(error) = self.recover().await {
             tracing::warn!(%error, "recovery is not complete; what is due is found by its time");
         }
+        let mut heard = self.ledger.news().heard();
         while !stop.asked() {
+            let now = self.ledger.news().heard();
+            if std::mem::replace(&mut heard, now) != now {
+                self.gaps.told();
+            }
             let pause = match self.pass().await {
                 Ok(true) => Duration::ZERO,
                 Ok(false) => self.config.reconcile.interval,
@@ -149,6 +210,7 @@ impl Reconciler {
             tokio::select! {
                 biased;
                 () = stop.wait() => {}
+                () = self.ledger.news().rung() => self.poked_all().await,
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -174,7 +236,7 @@ impl Reconciler {
                 .claim_due(p, Queue::Rooms, limits.batch, limits.lease)
                 .await?;
             more |= due.len() >= limits.batch;
-            self.concurrently(due, |room| self.room(room)).await;
+            self.rooms_due(due).await;
         }
         Ok(more)
     }

@@ -1,27 +1,87 @@
-//! What a look means: pure.
+//! What is to be done with an attempt whose time in a passing state is over: pure.
+//!
+//! What looks say of a call is planned beside this: [`super::uncertain`] and
+//! [`super::answered`].
 
 use std::time::Duration;
 
-use crate::ledger::record::{Room, RoomState};
-use crate::model::attempt::{Attempt, EndCause, Mode, State, StopWhy};
+use crate::model::attempt::{Attempt, Mode, ReviewCause, State, StopWhy};
+use crate::model::disposition::Disposition;
 use crate::model::time::Time;
+use crate::model::verdict::{After, Leg};
 
-/// What a look at an attempt's room showed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    /// It is listed. Its record may be stale, so this proves nothing.
-    Listed,
-    /// It is not listed, and no node answers for it.
-    Gone,
-    /// It is not listed, and lives on a node: the platform lost its records.
-    Living,
-    /// The platform did not say.
-    Unknown,
+/// What is to be done, and why: the reason is stored with what it settles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Planned {
+    pub step: Step,
+    pub why: &'static str,
 }
 
-/// What is to be done with an attempt that is due.
+impl Planned {
+    pub(super) const fn new(step: Step, why: &'static str) -> Self {
+        Self { step, why }
+    }
+}
+
+/// A step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
+    /// The state stays; it is looked at again in its turn.
+    Keep,
+    /// The state stays; it is looked at again after this.
+    Again(Duration),
+    /// One more question before anything is decided.
+    Ask(Question),
+    /// The callee answered and talks: ANSWERED.
+    Adopt(Leg),
+    /// The callee answered, and that is over: ENDED.
+    WasAnswered(Leg),
+    /// An answered call is over, and this ended it.
+    Over(Ending),
+    /// It ended without an answer.
+    NotConnected(Disposition, After),
+    /// A person must settle it.
+    Review(ReviewCause),
+    /// Nobody could: it is closed without an answer.
+    Unresolved,
+    /// A stop is to be recorded.
+    RecordStop(StopWhy),
+    /// The recorded stop is carried out: the room is deleted.
+    DeleteRoom(Found),
+}
+
+/// What ended an answered call, as looks tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The room is gone.
+    RoomGone,
+    /// The callee's leg is gone, while the agent is still there.
+    CalleeGone,
+}
+
+/// A question to the platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Is the trunk that the dial used still listed?
+    Trunk,
+    /// Does the room live on a node?
+    Lives,
+}
+
+/// Whom the deletion of a room meets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A leg that is dialed or rings: the deletion cancels it.
+    Ringing,
+    /// A leg that was answered: the deletion hangs up.
+    Talking(Leg),
+    /// Nobody was seen.
+    Nobody,
+}
+
+/// What is due, before any look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overdue {
     /// Nothing now; the lease brings it back.
     Wait,
     /// The caller kept it too long.
@@ -30,38 +90,29 @@ pub(super) enum Step {
     Abandon,
     /// Its owner is gone, or silent beyond the window: uncertain.
     LoseSight,
-    /// Ask the platform whether its room is there.
-    LookAtRoom,
-    /// A stop is recorded: delete the room, then go on.
-    CarryOutStop,
-    /// It had been answered and is over; the room is gone or is to go.
-    End(EndCause),
-    /// The room is gone; the state stays, until evidence settles it.
-    RoomFinished,
-    /// Look again then.
-    PutOff(Time),
+    /// An answered call lasts longer than it may.
+    Maximum,
+    /// The platform is to be looked at.
+    Look,
 }
 
 /// What is to be done before any look. `grace` is how long an answered call may overrun its
 /// longest duration, since the platform ends it by itself.
-pub(super) fn before_look(attempt: &Attempt, now: Time, grace: Duration) -> Step {
+pub(super) fn overdue(attempt: &Attempt, now: Time, grace: Duration) -> Overdue {
     let due = attempt.due().is_some_and(|due| due <= now);
     match attempt.state {
-        _ if !due => Step::Wait,
-        State::Deferred => Step::Expire,
-        State::Reserved => Step::Abandon,
-        State::Dialing => Step::LoseSight,
-        State::Answered if overran(attempt, now, grace) => Step::End(EndCause::Maximum),
-        State::Answered | State::Uncertain | State::NeedsReview if stops(attempt) => {
-            Step::CarryOutStop
-        }
-        State::Answered | State::Uncertain | State::NeedsReview => Step::LookAtRoom,
+        _ if !due => Overdue::Wait,
+        State::Deferred => Overdue::Expire,
+        State::Reserved => Overdue::Abandon,
+        State::Dialing => Overdue::LoseSight,
+        State::Answered if overran(attempt, now, grace) => Overdue::Maximum,
+        State::Answered | State::Uncertain | State::NeedsReview => Overdue::Look,
         State::Queued
         | State::Refused
         | State::Ended
         | State::NotConnected
         | State::NotDialed
-        | State::Canceled => Step::Wait,
+        | State::Canceled => Overdue::Wait,
     }
 }
 
@@ -70,68 +121,14 @@ fn overran(attempt: &Attempt, now: Time, grace: Duration) -> bool {
     answered.is_some_and(|a| now >= a.at.plus(attempt.spec.max_call()).plus(grace))
 }
 
-/// Whether a stop is to be carried out: a cancel that does not hang up leaves what was
-/// answered alone.
-fn stops(attempt: &Attempt) -> bool {
-    match &attempt.stop {
-        None => false,
-        Some(stop) => match stop.why {
-            StopWhy::AgentLost | StopWhy::Maximum => true,
-            StopWhy::Cancel => {
-                attempt.state != State::Answered
-                    || attempt
-                        .cancel
-                        .as_ref()
-                        .is_some_and(|c| c.mode == Mode::HangUp)
-            }
-        },
-    }
-}
-
-/// How often what is uncertain is looked at.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Every {
-    /// While its room lives.
-    pub living: Duration,
-    /// Once it is gone.
-    pub finished: Duration,
-}
-
-/// What a look at the room means. Neither silence nor a listed record is evidence.
-pub(super) fn after_look(
-    attempt: &Attempt,
-    room: Option<&Room>,
-    look: Look,
-    now: Time,
-    every: Every,
-) -> Step {
-    match (attempt.state, look) {
-        (State::Answered, Look::Gone) => Step::End(EndCause::RoomGone),
-        (State::Uncertain | State::NeedsReview, Look::Gone)
-            if room.is_some_and(|r| r.state == RoomState::Created) =>
-        {
-            Step::RoomFinished
-        }
-        // While its room lives, the room's end is news.
-        (State::Uncertain | State::NeedsReview, Look::Listed | Look::Living) => {
-            Step::PutOff(now.plus(every.living))
-        }
-        (State::Uncertain | State::NeedsReview, Look::Gone) => {
-            Step::PutOff(now.plus(every.finished))
-        }
-        (State::Answered, Look::Listed | Look::Living)
-        | (State::Answered | State::Uncertain | State::NeedsReview, Look::Unknown)
-        | (
-            State::Queued
-            | State::Deferred
-            | State::Refused
-            | State::Reserved
-            | State::Dialing
-            | State::Ended
-            | State::NotConnected
-            | State::NotDialed
-            | State::Canceled,
-            Look::Gone | Look::Listed | Look::Living | Look::Unknown,
-        ) => Step::Wait,
-    }
+/// The recorded stop, if it reaches what was answered: a cancel that only stops ringing
+/// leaves a person who talks alone.
+pub(super) fn hangs_up(attempt: &Attempt) -> bool {
+    attempt.stop.as_ref().is_some_and(|stop| match stop.why {
+        StopWhy::AgentLost | StopWhy::Maximum => true,
+        StopWhy::Cancel => attempt
+            .cancel
+            .as_ref()
+            .is_some_and(|cancel| cancel.mode == Mode::HangUp),
+    })
 }

@@ -185,6 +185,7 @@ fn stranger(standing: &Standing, seen: &RoomSeen) -> Option<Room> {
         horizon: None,
         due: None,
         setbacks: 0,
+        leg_seen: false,
         rest: serde_json::Map::new(),
     })
 }

@@ -1,21 +1,60 @@
 //! Rooms whose attempt is closed: deleted, and looked at once more after the horizon.
 
+use std::collections::BTreeMap;
+
 use super::Reconciler;
+use super::gaps::Gap;
+use super::sight::answered;
 use crate::ledger::record::{Room, RoomCause, RoomState, room_key};
 use crate::ledger::{Change, Decision, Error};
 use crate::model::time::Time;
+use crate::model::verdict::{After, Leg};
 use crate::placement::rooms::Deletion;
 use crate::placement::settle::backoff;
-use crate::provider::{Call, CallStatus, Kind};
+use crate::provider::{Call, Kind, RoomSeen};
 use crate::runtime::mutant::{self, Mutant};
 
 impl Reconciler {
-    /// Does what is due with a room.
+    /// Does what is due with rooms: all that are to be looked at once more share a list.
+    pub(super) async fn rooms_due(&self, due: Vec<Room>) {
+        let (gone, others): (Vec<_>, Vec<_>) = due
+            .into_iter()
+            .partition(|room| room.state == RoomState::Gone);
+        self.concurrently(others, |room| self.room(room)).await;
+        for chunk in gone.chunks(self.rooms.client().names_per_list()) {
+            let names: Vec<_> = chunk.iter().map(|room| room.name.clone()).collect();
+            self.budget.spend(1.0).await;
+            let listed: BTreeMap<String, RoomSeen> =
+                match self.rooms.client().list_rooms(&names).await {
+                    Call::Done(rooms) => rooms
+                        .into_iter()
+                        .map(|room| (room.name.clone(), room))
+                        .collect(),
+                    Call::Refused(_) | Call::Unclear(_) => {
+                        self.concurrently(
+                            chunk.to_vec(),
+                            |room| async move { self.again(&room).await },
+                        )
+                        .await;
+                        continue;
+                    }
+                };
+            self.concurrently(chunk.to_vec(), |room| {
+                let seen = listed.get(room.name.as_str()).cloned();
+                self.looked_once_more(room, seen)
+            })
+            .await;
+        }
+    }
+
+    /// Does what is due with one room.
     pub(super) async fn room(&self, room: Room) -> Result<(), Error> {
         match room.state {
-            RoomState::Planned | RoomState::Created | RoomState::Tombstone => Ok(()),
             RoomState::Closing => self.close(room).await,
-            RoomState::Gone => self.look_once_more(room).await,
+            // What is gone has a time of its own.
+            RoomState::Planned | RoomState::Created | RoomState::Gone | RoomState::Tombstone => {
+                Ok(())
+            }
         }
     }
 
@@ -56,77 +95,105 @@ impl Reconciler {
 
     /// After the horizon the platform can no longer start the call. A late join makes a
     /// deleted room anew, without metadata and without an agent.
-    async fn look_once_more(&self, room: Room) -> Result<(), Error> {
-        self.budget.spend(1.0).await;
-        let listed = match self
-            .rooms
-            .client()
-            .list_rooms(std::slice::from_ref(&room.name))
-            .await
-        {
-            Call::Done(listed) => listed,
-            Call::Refused(_) | Call::Unclear(_) => return self.again(&room).await,
-        };
+    async fn looked_once_more(&self, room: Room, seen: Option<RoomSeen>) -> Result<(), Error> {
+        if let Some(seen) = seen {
+            return self.came_back(room, &seen).await;
+        }
+        if room.leg_seen {
+            self.leg_gone(&room, After::Over).await?;
+        }
+        self.rewrite(&room, bury).await
+    }
+
+    /// A room that was gone is listed: whoever is in it holds the contact again until it is
+    /// over, and nobody who talks to our agent is cut off.
+    pub(super) async fn came_back(&self, room: Room, seen: &RoomSeen) -> Result<(), Error> {
         // A room of this name that carries another nonce belongs to a history that this store
         // has lost: a person may be talking in it, and it is not ours to touch.
-        let ours = listed
-            .first()
-            .is_some_and(|seen| self.rooms.may_delete(&room, &seen.metadata));
-        if !ours {
+        if !self.rooms.may_delete(&room, &seen.metadata) {
             return self.rewrite(&room, bury).await;
         }
-        match self.who_talks(&room).await {
+        let after = match self.who_talks(&room).await {
             Talk::Unknown => return self.again(&room).await,
-            Talk::Heard => return self.leave_talking(&room, 0).await,
+            Talk::Heard(leg) => return self.leave_talking(&room, &leg, 0).await,
             // The agent may be about to come back: once more, and then nobody hears the callee.
-            Talk::Unheard if room.setbacks == 0 => return self.leave_talking(&room, 1).await,
-            Talk::Unheard | Talk::Nobody => {}
-        }
+            Talk::Unheard(leg) if room.setbacks == 0 => {
+                return self.leave_talking(&room, &leg, 1).await;
+            }
+            // The deletion cancels it; phones stop within seconds.
+            Talk::Rings => {
+                self.leg_lives(&room, None).await?;
+                After::Canceled
+            }
+            Talk::Unheard(_) | Talk::Nobody => After::Over,
+        };
+        let held_again = room.leg_seen || after == After::Canceled;
         match self.rooms.delete(&room).await {
             Deletion::Gone => {
+                self.gaps.found(Gap::RoomStarted);
                 self.rooms.log_late(&room);
-                self.rewrite(&room, bury).await
+                if held_again {
+                    self.leg_gone(&room, after).await?;
+                }
+                // Before the horizon it may come back once more.
+                let now = self.ledger.now();
+                match room.horizon {
+                    Some(horizon) if now < horizon => {
+                        self.rewrite(&room, |record| record.due = Some(horizon))
+                            .await
+                    }
+                    Some(_) | None => self.rewrite(&room, bury).await,
+                }
             }
             Deletion::Left => self.again(&room).await,
         }
     }
 
     /// A closed attempt has an answered leg: its state is contradicted, and nobody is cut off.
-    async fn leave_talking(&self, room: &Room, setbacks: u32) -> Result<(), Error> {
+    async fn leave_talking(&self, room: &Room, leg: &Leg, setbacks: u32) -> Result<(), Error> {
         tracing::error!(
             event = "room.talks",
             room = %room.name,
             attempt = %room.attempt,
             "a closed attempt has an answered leg: its state is contradicted"
         );
+        self.leg_lives(room, Some(leg)).await?;
         let due: Time = self.ledger.now().plus(self.config.agent.lost_grace);
         self.rewrite(room, |record| {
+            record.state = RoomState::Gone;
             record.due = Some(due);
             record.setbacks = setbacks;
+            record.leg_seen = true;
         })
         .await
     }
 
     async fn who_talks(&self, room: &Room) -> Talk {
+        self.budget.spend(1.0).await;
         let Call::Done(there) = self.rooms.client().participants(&room.name).await else {
             return Talk::Unknown;
         };
         let agent = there.iter().any(|p| p.kind == Kind::Agent);
-        let answered = there.iter().any(|p| {
-            p.kind == Kind::Sip
-                && matches!(
-                    p.call_status,
-                    Some(CallStatus::Active | CallStatus::Automation)
-                )
-        });
-        match (answered, agent) {
-            (false, _) => Talk::Nobody,
-            (true, true) => Talk::Heard,
-            (true, false) => Talk::Unheard,
+        let legs = there.iter().filter(|p| p.kind == Kind::Sip);
+        let mut rings = false;
+        for leg in legs {
+            if answered(leg.call_status) {
+                let leg = Leg {
+                    call: leg.call_id.clone().unwrap_or_default(),
+                    participant: leg.sid.clone(),
+                };
+                return if agent {
+                    Talk::Heard(leg)
+                } else {
+                    Talk::Unheard(leg)
+                };
+            }
+            rings = true;
         }
+        if rings { Talk::Rings } else { Talk::Nobody }
     }
 
-    async fn rewrite(
+    pub(super) async fn rewrite(
         &self,
         room: &Room,
         with: impl Fn(&mut Room) + Send + Sync,
@@ -154,14 +221,16 @@ impl Reconciler {
 const ALARM_AFTER: u32 = 10;
 
 /// Who talks in a room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Talk {
-    /// No leg is answered.
+    /// No leg.
     Nobody,
+    /// A leg that nobody answered yet.
+    Rings,
     /// An answered leg, and an agent that hears it.
-    Heard,
+    Heard(Leg),
     /// An answered leg that nobody hears.
-    Unheard,
+    Unheard(Leg),
     /// The platform did not say.
     Unknown,
 }
@@ -169,4 +238,5 @@ enum Talk {
 fn bury(record: &mut Room) {
     record.state = RoomState::Tombstone;
     record.due = None;
+    record.leg_seen = false;
 }

@@ -77,7 +77,7 @@ impl Plan {
         };
         let storm = Storm {
             crash: every(0.5, 20, 200),
-            pause: every(0.4, 20, 200),
+            pause: every(0.4, 2, 100),
             drop: every(0.3, 10, 100),
             store: part(0.4, 0.02),
             outage: every(0.2, 30, 200),

@@ -25,8 +25,8 @@ const QUIET: Duration = Duration::from_secs(400);
 /// The longest: whatever is not over by then has wedged.
 const LONGEST: Duration = Duration::from_mins(45);
 
-/// Whether uncertain attempts settle by themselves. Until they do, they stay as they are.
-const SETTLES: bool = false;
+/// Whether uncertain attempts settle by themselves, or come to wait for a person.
+const SETTLES: bool = true;
 
 /// What came of a world.
 #[derive(Debug, Clone)]

@@ -5,5 +5,6 @@ mod command_line;
 mod fake;
 mod manners;
 mod reads;
+mod reviews;
 mod rooms;
 mod watches;

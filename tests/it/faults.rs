@@ -71,8 +71,8 @@ async fn a_crash_at_each_poll_whatever_the_next_one_knows() {
             }
             let expected: &[State] = match dialed {
                 // The marker may be written, or not: then another try places it.
-                0 => &[State::Ended, State::Uncertain],
-                _ => &[State::Uncertain, State::Ended],
+                0 => &[State::Ended, State::NeedsReview],
+                _ => &[State::NeedsReview, State::Ended],
             };
             assert!(expected.contains(&attempt.state), "{poll}: {attempt:?}");
             ends.insert((dialed, attempt.state, lab.sip_calls()));
@@ -80,8 +80,7 @@ async fn a_crash_at_each_poll_whatever_the_next_one_knows() {
         // Before the marker; between marker and dial; while it rings; after its settling.
         let all = BTreeSet::from([
             (0, State::Ended, 1),
-            (0, State::Uncertain, 0),
-            (1, State::Uncertain, 1),
+            (0, State::NeedsReview, 0),
             (1, State::Ended, 1),
         ]);
         assert_eq!(ends, all, "the enumeration meets every stage");
@@ -99,11 +98,11 @@ async fn a_panic_and_a_drop_at_each_poll() {
             let attempt = judge(&lab, &alive, &format!("{act:?} at {poll}")).await;
             lab.rooms.assert_paired();
             assert!(
-                matches!(attempt.state, State::Ended | State::Uncertain),
+                matches!(attempt.state, State::Ended | State::NeedsReview),
                 "{act:?} at {poll}: {attempt:?}"
             );
             if lab.dials() == 0 {
-                assert_eq!(attempt.state, State::Uncertain);
+                assert_eq!(attempt.state, State::NeedsReview);
             }
             if !strike.struck() {
                 assert_eq!(attempt.state, State::Ended);
@@ -131,8 +130,9 @@ async fn a_pause_of_three_horizons_at_each_poll() {
         lab.rooms.assert_closed();
         // Paused between marker and dial, it is woken too late and knows it.
         let expected: &[State] = match lab.sip_calls() {
-            0 => &[State::NotDialed, State::Uncertain],
-            _ => &[State::Ended, State::Uncertain],
+            // Paused while the request was on its way, nobody heard its answer.
+            0 => &[State::NotDialed, State::NeedsReview],
+            _ => &[State::Ended, State::NeedsReview],
         };
         assert!(expected.contains(&attempt.state), "{poll}: {attempt:?}");
         if over.is_err() {
@@ -229,7 +229,7 @@ async fn each_request_under_each_fault_of_the_wire() {
                     };
                     // Only the dial is not repeated, where what became of it is not known.
                     let expected: &[State] = if method == "CreateSIPParticipant" {
-                        &[over, State::Uncertain]
+                        &[over, State::NotConnected, State::NeedsReview]
                     } else {
                         &[over]
                     };
@@ -294,7 +294,7 @@ async fn each_commit_under_each_fault() {
                 let attempt = judge(&lab, &alive, &what).await;
                 lab.rooms.assert_closed();
                 assert!(
-                    matches!(attempt.state, State::Ended | State::Uncertain),
+                    matches!(attempt.state, State::Ended | State::NeedsReview),
                     "{what}: {attempt:?}"
                 );
                 if commits.load(Ordering::SeqCst) < nth {
@@ -316,7 +316,7 @@ async fn a_dial_that_the_platform_reads_after_the_horizon_starts_no_call() {
     alive.place(lab.call("a", ANSWERS)).await;
     let attempt = judge(&lab, &alive, "late dial").await;
     // Our own patience ends before its answer, so that what became of it stays unknown.
-    assert_eq!(attempt.state, State::Uncertain);
+    assert_eq!(attempt.state, State::NeedsReview);
     assert_eq!(
         (lab.requests("CreateSIPParticipant"), lab.sip_calls()),
         (1, 0)

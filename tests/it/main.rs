@@ -14,7 +14,6 @@ mod config;
 mod demo;
 #[cfg(test)]
 mod faults;
-mod inbox;
 #[cfg(test)]
 mod inbox;
 #[cfg(test)]
@@ -27,6 +26,8 @@ mod process;
 mod provider;
 #[cfg(test)]
 mod queue;
+#[cfg(test)]
+mod reconcile;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]

@@ -75,6 +75,7 @@ pub(super) const fn disposition(disposition: Disposition) -> proto::attempt::Dis
         Disposition::StoppedOnPlatform => Out::StoppedOnPlatform,
         Disposition::NoTrace => Out::NoTrace,
         Disposition::Unresolved => Out::Unresolved,
+        Disposition::NotDialed => Out::NotDialed,
         Disposition::Expired => Out::Expired,
         Disposition::Canceled => Out::Canceled,
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::attempt::{Attempt, Rule, State};
+use crate::model::attempt::{Attempt, ReviewCause, Rule, State};
 use crate::model::disposition::{Disposition, Permission};
 
 /// Where it stands, why, and what to do.
@@ -17,7 +17,8 @@ pub(super) fn explanation(attempt: &Attempt) -> String {
             "whether the platform accepted the dial is not known; it is not dialed again, and evidence is looked for".to_owned()
         }
         State::NeedsReview => {
-            "what became of the dial could not be found out; a person must settle it".to_owned()
+            let why = attempt.review.map_or("evidence cannot settle it", ReviewCause::explain);
+            format!("{why}; a person must settle it (ringonce review resolve)")
         }
         State::NotConnected | State::NotDialed | State::Canceled => ended(attempt),
     }

@@ -10,13 +10,20 @@ mod fields;
 mod outward;
 mod place_call;
 mod read;
+mod review;
 mod room;
 mod texts;
 
 pub use fields::{Violation, Violations, timestamp};
 pub use outward::attempt;
 pub use place_call::place_call;
+pub(crate) use review::{
+    ListReviews, list_reviews, resolve_attempt, resolve_attempts, review_group,
+};
 pub(crate) use room::{list_rooms, room};
 
 pub(crate) use enums::cancel_result;
-pub(crate) use read::{Watching, cancel_attempt, get_attempt, list_attempts, watch_attempts};
+pub(crate) use read::{
+    CancelMany, Watching, cancel_attempt, cancel_attempts, get_attempt, list_attempts,
+    watch_attempts,
+};

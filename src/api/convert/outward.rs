@@ -119,6 +119,9 @@ fn ending(out: &mut proto::Attempt, attempt: &Attempt) {
     out.set_follow_up(enums::permission(permission));
     why.clone_into(&mut out.follow_up_reason);
     out.set_rang(enums::rang(attempt.rang()));
+    if let Some(cause) = attempt.review {
+        cause.name().clone_into(&mut out.review_cause);
+    }
     match (&attempt.settled, attempt.state) {
         (Some(settled), state) => {
             out.set_disposition(enums::disposition(settled.disposition));
@@ -163,6 +166,7 @@ const fn end_cause(cause: Option<EndCause>) -> proto::attempt::EndCause {
         Some(EndCause::Canceled) => proto::attempt::EndCause::Canceled,
         Some(EndCause::AgentLost) => proto::attempt::EndCause::AgentLost,
         Some(EndCause::Maximum) => proto::attempt::EndCause::Maximum,
+        Some(EndCause::Resolved) => proto::attempt::EndCause::Resolved,
     }
 }
 

@@ -122,16 +122,10 @@ pub(crate) fn cancel_attempt(
     message: proto::CancelAttemptRequest,
     limits: &Limits,
 ) -> Result<CancelCommand, Violations> {
-    use proto::cancel_attempt_request::Mode as Asked;
-
     let mut wrong = Violations::default();
     let workspace = wrong.required("workspace", message.workspace);
     let attempt = wrong.required("attempt_id", message.attempt_id);
-    let mode = wrong.one_of("mode", message.mode, |mode| match mode {
-        Asked::BeforeDial => Mode::BeforeDial,
-        Asked::Unspecified | Asked::StopRinging => Mode::StopRinging,
-        Asked::HangUp => Mode::HangUp,
-    });
+    let mode = wrong.one_of("mode", message.mode, mode);
     wrong.text("reason", &message.reason, limits.request.reason_max);
     wrong.text(
         "requested_by",
@@ -149,6 +143,74 @@ pub(crate) fn cancel_attempt(
         })
     })();
     wrong.unless_any(command)
+}
+
+/// A parsed `CancelAttempts`: whose attempts, and how each is canceled.
+#[derive(Debug)]
+pub(crate) struct CancelMany {
+    pub(crate) filter: Filter,
+    pub(crate) mode: Mode,
+    pub(crate) reason: String,
+    pub(crate) requested_by: String,
+    pub(crate) validate_only: bool,
+    pub(crate) size: usize,
+    pub(crate) token: String,
+}
+
+pub(crate) fn cancel_attempts(
+    message: proto::CancelAttemptsRequest,
+    limits: &Limits,
+) -> Result<CancelMany, Violations> {
+    let mut wrong = Violations::default();
+    let workspace = wrong.required("workspace", message.workspace);
+    let contact = wrong.optional("contact_id", message.contact_id);
+    let campaign = wrong.optional("campaign_id", message.campaign_id);
+    let outreach = wrong.optional("outreach_id", message.outreach_id);
+    if contact.is_none() && campaign.is_none() && outreach.is_none() {
+        wrong.add(
+            "campaign_id",
+            "is needed, or contact_id, or outreach_id: a workspace is not canceled as a whole",
+        );
+    }
+    let mode = wrong.one_of("mode", message.mode, mode);
+    wrong.text("reason", &message.reason, limits.request.reason_max);
+    wrong.text(
+        "requested_by",
+        &message.requested_by,
+        crate::model::id::ID_MAX,
+    );
+    let size = wrong.page_size(message.page_size, limits);
+    let many = (|| {
+        Some(CancelMany {
+            filter: Filter {
+                contact,
+                campaign,
+                outreach,
+                // What is over is not asked: answered calls are open to a hang-up.
+                states: State::ALL
+                    .into_iter()
+                    .filter(|state| !state.settled() || *state == State::Answered)
+                    .collect(),
+                ..all(workspace?)
+            },
+            mode: mode?,
+            reason: message.reason,
+            requested_by: message.requested_by,
+            validate_only: message.validate_only,
+            size,
+            token: message.page_token,
+        })
+    })();
+    wrong.unless_any(many)
+}
+
+const fn mode(asked: proto::cancel_attempt_request::Mode) -> Mode {
+    use proto::cancel_attempt_request::Mode as Asked;
+    match asked {
+        Asked::BeforeDial => Mode::BeforeDial,
+        Asked::Unspecified | Asked::StopRinging => Mode::StopRinging,
+        Asked::HangUp => Mode::HangUp,
+    }
 }
 
 fn states(wrong: &mut Violations, values: &[i32]) -> Vec<State> {

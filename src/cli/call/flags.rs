@@ -191,8 +191,29 @@ pub(super) struct Watch {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Cancel {
-    #[command(flatten)]
-    pub(super) id: Id,
+    /// The tenant.
+    #[arg(long, env = "RINGONCE_WORKSPACE", value_name = "ID")]
+    pub(super) workspace: String,
+    /// The attempt.
+    #[arg(
+        long,
+        value_name = "ID",
+        required_unless_present_any = ["campaign", "contact", "outreach"],
+        conflicts_with_all = ["campaign", "contact", "outreach"]
+    )]
+    pub(super) attempt: Option<String>,
+    /// All open attempts of this campaign.
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    pub(super) campaign: String,
+    /// All open attempts of this contact.
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    pub(super) contact: String,
+    /// All open attempts of this outreach.
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    pub(super) outreach: String,
+    /// With a campaign, a contact or an outreach: shows whom it would be, and stops nobody.
+    #[arg(long, conflicts_with = "attempt")]
+    pub(super) dry_run: bool,
     /// How far it goes.
     #[arg(long, value_enum, default_value = "stop-ringing")]
     pub(super) mode: Mode,

@@ -9,7 +9,7 @@ use clap::Subcommand;
 use tonic::Status;
 
 use super::client;
-use super::output::{self, UNREACHABLE};
+use super::output::{self, UNREACHABLE, WAITING};
 use crate::api::{proto, timestamp};
 use crate::runtime::clock::{Clock, SystemClock};
 use flags::{Cancel, Get, List, Place, Wait, Watch};
@@ -18,6 +18,8 @@ use flags::{Cancel, Get, List, Place, Wait, Watch};
 const AT_ONCE: Duration = Duration::from_secs(10);
 /// A cancel waits 10 s for a stop to settle.
 const CANCEL: Duration = Duration::from_secs(15);
+/// A page of a thousand cancels is a thousand commits.
+const MANY: Duration = Duration::from_mins(1);
 
 /// `ringonce call …`.
 #[derive(Debug, clap::Args)]
@@ -36,7 +38,7 @@ enum Act {
     List(List),
     /// Shows every change of attempts as it happens.
     Watch(Watch),
-    /// Stops an attempt.
+    /// Stops an attempt, or all open ones of a campaign, a contact or an outreach.
     Cancel(Cancel),
 }
 
@@ -166,10 +168,13 @@ async fn watch(mut client: client::Client, args: Watch) -> Result<ExitCode, Fail
     Ok(ExitCode::SUCCESS)
 }
 
-async fn cancel(mut client: client::Client, args: Cancel) -> Result<ExitCode, Failed> {
+async fn cancel(mut client: client::Client, mut args: Cancel) -> Result<ExitCode, Failed> {
+    let Some(attempt_id) = args.attempt.take() else {
+        return cancel_many(client, args).await;
+    };
     let message = proto::CancelAttemptRequest {
-        workspace: args.id.workspace,
-        attempt_id: args.id.attempt,
+        workspace: args.workspace,
+        attempt_id,
         mode: args.mode.proto().into(),
         allow_missing: args.allow_missing,
         reason: args.reason,
@@ -181,4 +186,31 @@ async fn cancel(mut client: client::Client, args: Cancel) -> Result<ExitCode, Fa
         .output
         .print(&response, output::cancel_line)?;
     Ok(output::cancel_exit_code(response.result()))
+}
+
+async fn cancel_many(mut client: client::Client, args: Cancel) -> Result<ExitCode, Failed> {
+    let mut message = proto::CancelAttemptsRequest {
+        workspace: args.workspace,
+        campaign_id: args.campaign,
+        contact_id: args.contact,
+        outreach_id: args.outreach,
+        mode: args.mode.proto().into(),
+        reason: args.reason,
+        requested_by: args.requested_by,
+        validate_only: args.dry_run,
+        page_size: 1000,
+        page_token: String::new(),
+    };
+    let mut pending = false;
+    loop {
+        let request = args.connection.request(message.clone(), Some(MANY));
+        let page = client.cancel_attempts(request).await?.into_inner();
+        args.connection.output.print(&page, output::cancels_line)?;
+        pending |= page.pending_count > 0;
+        if page.next_page_token.is_empty() {
+            let code = if pending { WAITING } else { output::DONE };
+            return Ok(ExitCode::from(code));
+        }
+        message.page_token = page.next_page_token;
+    }
 }

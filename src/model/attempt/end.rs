@@ -38,6 +38,10 @@ pub struct Stop {
     pub why: StopWhy,
     /// Since when.
     pub at: Time,
+    /// When our deletion of the room met a leg that was just seen to ring or to be dialed: it
+    /// was not answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met_ringing: Option<Time>,
 }
 
 /// Why a call is stopped.
@@ -92,6 +96,8 @@ pub enum EndCause {
     Maximum,
     /// Its agent went away.
     AgentLost,
+    /// A person said that it is over.
+    Resolved,
 }
 
 impl Settled {

@@ -60,6 +60,12 @@ pub enum Cause {
     Maximum,
     /// The store's history changed.
     EpochChanged,
+    /// Evidence cannot settle it.
+    Unsettled,
+    /// A person said what became of it.
+    Resolved,
+    /// The time that a review has is over.
+    Unresolved,
 }
 
 impl Cause {
@@ -80,6 +86,9 @@ impl Cause {
             Self::Canceled => "CANCELED",
             Self::Maximum => "MAXIMUM",
             Self::EpochChanged => "EPOCH_CHANGED",
+            Self::Unsettled => "UNSETTLED",
+            Self::Resolved => "RESOLVED",
+            Self::Unresolved => "UNRESOLVED",
         }
     }
 }

@@ -3,6 +3,7 @@
 mod end;
 mod history;
 mod record;
+mod review;
 mod spec;
 mod state;
 mod waiting;
@@ -10,6 +11,7 @@ mod waiting;
 pub use end::{CancelRequest, EndCause, Mode, Settled, Stop, StopWhy};
 pub use history::{Cause, Evidence, Transition};
 pub use record::{Answered, Attempt, Hold, Keyed, Next, Placed};
+pub use review::{Resolution, ReviewCause};
 pub use spec::{AgentWanted, Follows, Gate, Keep, Spec};
 pub use state::{Event, Outcome, State, transition};
 pub use waiting::{Reason, Rule, Waiting};

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::end::{CancelRequest, Settled, Stop};
 use super::history::{Cause, HISTORY_MAX, Transition};
+use super::review::ReviewCause;
 use super::spec::{Keep, Spec};
 use super::state::{Event, Outcome, State, transition};
 use super::waiting::{Rule, Waiting};
@@ -67,6 +68,9 @@ pub struct Attempt {
     /// The recorded stop: its room is being deleted on purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
+    /// Why evidence could not settle it, once that was so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewCause>,
     /// How it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled: Option<Settled>,
@@ -239,6 +243,7 @@ impl Attempt {
             placed: None,
             cancel: None,
             stop: None,
+            review: None,
             settled: None,
             look_at: None,
             history: Vec::new(),

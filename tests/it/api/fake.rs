@@ -9,10 +9,10 @@ use async_trait::async_trait;
 use ringonce::api::proto::placement_service_client::PlacementServiceClient;
 use ringonce::api::{
     self, CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, Limits, LookError,
-    NotDeleted, PageCursor, Parts, PlaceError, Position, ReadError, RoomFilter, RoomPage, Standing,
-    Version, proto,
+    NotDeleted, NotResolved, PageCursor, Parts, PlaceError, Position, ReadError, Resolve, Reviews,
+    RoomFilter, RoomPage, Standing, Version, proto,
 };
-use ringonce::model::attempt::{Attempt, Cause, Keyed, State, Stop, StopWhy};
+use ringonce::model::attempt::{Attempt, Cause, Keyed, ReviewCause, State, Stop, StopWhy};
 use ringonce::model::disposition::{Disposition, Rang};
 use ringonce::model::id::{AttemptId, Workspace};
 use ringonce::model::request::Request;
@@ -264,9 +264,51 @@ impl Core for Fake {
         attempt.stop = Some(Stop {
             why: StopWhy::Cancel,
             at: SystemClock.now(),
+            met_ringing: None,
         });
         let (attempt, version) = self.commit(attempt);
         Ok(Some((CancelResult::of(&attempt), attempt, version)))
+    }
+
+    async fn reviews(
+        &self,
+        _workspace: &Workspace,
+        cause: Option<ReviewCause>,
+        _after: Option<PageCursor>,
+        limit: usize,
+    ) -> Result<Reviews, ReadError> {
+        let memory = self.memory.lock().unwrap();
+        let waits = |attempt: &Attempt| {
+            attempt.state == State::NeedsReview && (cause.is_none() || attempt.review == cause)
+        };
+        let found: Vec<_> = memory
+            .attempts
+            .values()
+            .filter(|(attempt, _)| waits(attempt))
+            .take(limit)
+            .cloned()
+            .collect();
+        Ok(Reviews {
+            groups: Vec::new(),
+            attempts: found,
+            next: None,
+        })
+    }
+
+    async fn resolve(&self, say: &Resolve) -> Result<(Attempt, Version), NotResolved> {
+        let known = self
+            .memory
+            .lock()
+            .unwrap()
+            .attempts
+            .get(&say.attempt)
+            .cloned();
+        let (mut attempt, _) = known.ok_or(NotResolved::NotFound)?;
+        if attempt.state != State::NeedsReview {
+            return Err(NotResolved::NotInReview(attempt.state));
+        }
+        attempt.state = State::Ended;
+        Ok(self.commit(attempt))
     }
 
     async fn rooms(

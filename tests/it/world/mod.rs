@@ -16,6 +16,7 @@ use ringonce::ledger::store::memory::Memory;
 use ringonce::ledger::store::mortal::Mortal;
 use ringonce::ledger::store::{Epoch, Store};
 use ringonce::model::attempt::{AgentWanted, Attempt, Gate, Keep, Spec, State};
+use ringonce::model::disposition::Disposition;
 use ringonce::model::id::{AttemptId, Workspace};
 use ringonce::model::request::{Private, Request};
 use ringonce::model::time::Time;
@@ -80,6 +81,15 @@ impl Alive {
 
     /// Waits until the attempt is as `until` says.
     pub(crate) async fn until(&self, id: &str, until: impl Fn(&Attempt) -> bool) -> Attempt {
+        self.until_within(id, Duration::from_hours(2), until).await
+    }
+
+    pub(crate) async fn until_within(
+        &self,
+        id: &str,
+        limit: Duration,
+        until: impl Fn(&Attempt) -> bool,
+    ) -> Attempt {
         let id: AttemptId = id.parse().unwrap();
         let mut news = self.node.ledger().watch(&workspace(), &id);
         let wait = async {
@@ -91,7 +101,7 @@ impl Alive {
                 news.changed().await.unwrap();
             }
         };
-        let Ok(attempt) = tokio::time::timeout(Duration::from_hours(2), wait).await else {
+        let Ok(attempt) = tokio::time::timeout(limit, wait).await else {
             panic!("it stays {:?}", self.attempt(id.as_str()).await);
         };
         attempt
@@ -103,7 +113,8 @@ impl Alive {
 
     pub(crate) async fn until_settled(&self, id: &str) -> Attempt {
         self.until(id, |attempt| {
-            attempt.state.settled() || attempt.state == State::Uncertain
+            attempt.state.settled()
+                || matches!(attempt.state, State::Uncertain | State::NeedsReview)
         })
         .await
     }
@@ -253,6 +264,8 @@ impl Lab {
         let rang = self.sip_calls_of(attempt.id.as_str());
         let started = attempt.settled.as_ref().map(|s| s.call_started);
         let is_true = match attempt.state {
+            // What nobody saw, or nobody could find out, may have rung or not.
+            State::NotConnected if !known(attempt) => rang <= 1,
             State::Answered | State::Ended | State::NotConnected => rang == 1,
             State::Dialing | State::Uncertain | State::NeedsReview => rang <= 1,
             // A stop that meets the bridge on its way into the room is answered as one that
@@ -320,6 +333,15 @@ impl Lab {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
+}
+
+/// Whether its end says that a call was started.
+fn known(attempt: &Attempt) -> bool {
+    let disposition = attempt.settled.as_ref().map(|s| s.disposition);
+    !matches!(
+        disposition,
+        Some(Disposition::NoTrace | Disposition::Unresolved)
+    )
 }
 
 pub(crate) fn workspace() -> Workspace {

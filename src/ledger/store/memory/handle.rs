@@ -50,9 +50,9 @@ impl Room {
         if commit.epoch != self.epoch {
             return Err(Error::NotApplied(Failure::Epoch));
         }
-        let shelf = &mut self.shelves[p];
-        let before = shelf.version();
-        let committed = shelf.commit(commit)?;
+        let partition = &mut self.shelves[p];
+        let before = partition.version();
+        let committed = partition.commit(commit)?;
         if let (Some(witness), Committed::Applied(version)) = (&self.witness, &committed)
             && *version > before
         {

@@ -1,0 +1,126 @@
+//! Attempts, looks and histories of looking, for the tests of what is pure here.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::sight::{Callee, Sight};
+use super::watched::Watched;
+use crate::model::attempt::{
+    AgentWanted, Attempt, CancelRequest, Gate, Keep, Keyed, Mode, Placed, Spec, State, Stop,
+    StopWhy,
+};
+use crate::model::id::{Nonce, Partition, SessionId};
+use crate::model::observation::{
+    Call, CallStatus, Left, LeftReason, Observation, Person, Role, Source,
+};
+use crate::model::time::Time;
+use crate::model::verdict::Leg;
+
+pub(super) const NOW: Time = Time::from_secs(10_000);
+
+pub(super) fn attempt(state: State) -> Attempt {
+    let spec = Spec {
+        contact: "c".parse().unwrap(),
+        outreach: "o".parse().unwrap(),
+        campaign: None,
+        follows: None,
+        intend_time: NOW,
+        expire_time: NOW,
+        keep: Keep::UntilExpiry,
+        trunk: "main".parse().unwrap(),
+        agent: AgentWanted {
+            name: "caller".parse().unwrap(),
+            gate: Gate::Joined,
+            join_ms: 10_000,
+        },
+        ringing_ms: 45_000,
+        max_call_ms: 3_600_000,
+        time_zone: None,
+        priority: 0,
+        labels: BTreeMap::new(),
+    };
+    let (ws, id) = ("w".parse().unwrap(), "a".parse().unwrap());
+    let session = SessionId::of(&"d".parse().unwrap(), &ws, &id, 1);
+    let epoch = uuid::Uuid::from_u128(7);
+    let mut attempt = Attempt::new(ws, id, spec, Keyed::default(), epoch, NOW);
+    let room = session.room(Partition(0));
+    let mut placed = Placed::reserved(session, room, Nonce(epoch), NOW, NOW);
+    placed.horizon = Some(NOW);
+    attempt.placed = Some(placed);
+    attempt.state = state;
+    attempt.since = NOW;
+    attempt
+}
+
+pub(super) fn stopped(state: State, mode: Mode) -> Attempt {
+    let mut attempt = attempt(state);
+    attempt.cancel = Some(CancelRequest {
+        mode,
+        by: String::new(),
+        why: String::new(),
+        at: NOW,
+    });
+    attempt.stop = Some(Stop {
+        why: StopWhy::Cancel,
+        at: NOW,
+        met_ringing: None,
+    });
+    attempt
+}
+
+pub(super) fn leg() -> Leg {
+    Leg {
+        call: "SCL_1".to_owned(),
+        participant: "PA_1".to_owned(),
+    }
+}
+
+/// The room is listed, with the callee's leg and the agent in it.
+pub(super) fn present(status: CallStatus) -> Sight {
+    Sight {
+        room: Some("RM_1".to_owned()),
+        callee: Callee::Present {
+            leg: leg(),
+            status: Some(status),
+        },
+        agent: Some(true),
+        ..Sight::of_no_room()
+    }
+}
+
+pub(super) fn watched(past_horizon: bool) -> Watched {
+    Watched {
+        past_horizon,
+        overdue: false,
+        early: true,
+        gapless: true,
+        seen: false,
+        looks: 70,
+        since: Some(NOW),
+        gap: Duration::from_secs(2),
+        callee_missing: None,
+        agent_missing: None,
+    }
+}
+
+/// A leg that was seen like this, and left for that reason.
+pub(super) fn seen(status: CallStatus, left: Option<LeftReason>) -> Call {
+    let mut call = Call::default();
+    call.merge(&Observation {
+        at: NOW,
+        source: Source::Webhook,
+        room: None,
+        people: vec![Person {
+            sid: "PA_1".to_owned(),
+            identity: "callee".to_owned(),
+            role: Role::Leg {
+                ours: true,
+                call: Some("SCL_1".to_owned()),
+                status: Some(status),
+            },
+            joined: Some(NOW),
+            left: left.map(|reason| Left { at: NOW, reason }),
+        }],
+    });
+    call
+}

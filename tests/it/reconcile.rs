@@ -1,0 +1,7 @@
+//! What is open gets settled by looking alone: no webhook reaches anybody here.
+
+mod crowd;
+mod lost;
+mod review;
+mod stray;
+mod told;
