@@ -43,19 +43,23 @@ fn every_mutant_is_caught() {
 fn without_a_mutant_no_promise_breaks() {
     mutant::choose(None);
     for seed in 0..20 {
-        let played = fleet::alone(Plan::new(seed, CALLS)).unwrap();
+        let played = fleet::alone(plan(seed)).unwrap();
         assert!(played.violation.is_none(), "{}", played.violation.unwrap());
     }
+}
+
+/// The worlds: what stands still at the wrong moment is what most mutants need.
+fn plan(seed: u64) -> Plan {
+    let mut plan = Plan::new(seed, CALLS);
+    plan.storm.pause = Some(Duration::from_secs(1));
+    plan
 }
 
 /// By which promise, in which world. A mutant is of the thread, and so are the worlds.
 fn caught(mutant: Mutant) -> Option<String> {
     mutant::choose(Some(mutant));
     (0..WORLDS).find_map(|seed| {
-        let mut plan = Plan::new(seed, CALLS);
-        // What stands still at the wrong moment is what most of them need.
-        plan.storm.pause = Some(Duration::from_secs(1));
-        let played = fleet::alone(plan).unwrap();
+        let played = fleet::alone(plan(seed)).unwrap();
         let violation = played.violation?;
         Some(format!(
             "{} in the world of seed {seed} after {:.0} s",

@@ -57,9 +57,9 @@ impl Armed {
         self.state().blow = Some((blow, polls));
     }
 
-    /// Nothing falls any more.
-    pub(super) fn disarm(&self) {
-        self.state().blow = None;
+    /// Nothing falls any more; whether something still waited to.
+    pub(super) fn disarm(&self) -> bool {
+        self.state().blow.take().is_some()
     }
 
     /// Returns when a blow has fallen.

@@ -95,16 +95,21 @@ fn storm(stage: &Arc<Stage>) {
     if let Some(mean) = storm.clocks {
         tasks.spawn("clocks", weather::clocks(of(), mean));
     }
+    let all = [
+        (storm.crash, Kind::Crash),
+        (storm.pause, Kind::Pause),
+        (storm.drop, Kind::Drop),
+    ];
+    let there: Vec<(Duration, Kind)> = all
+        .into_iter()
+        .filter_map(|(mean, kind)| Some((mean?, kind)))
+        .collect();
+    let Some(mean) = there.iter().map(|(mean, _)| *mean).min() else {
+        return;
+    };
+    let kinds: Vec<Kind> = there.into_iter().map(|(_, kind)| kind).collect();
     for at in 0..stage.slots.len() {
-        for (mean, kind) in [
-            (storm.crash, Kind::Crash),
-            (storm.pause, Kind::Pause),
-            (storm.drop, Kind::Drop),
-        ] {
-            if let Some(mean) = mean {
-                tasks.spawn("blows", weather::blows(of(), at, mean, kind));
-            }
-        }
+        tasks.spawn("blows", weather::blows(of(), at, mean, kinds.clone()));
     }
 }
 

@@ -182,37 +182,46 @@ fn step(stage: &Stage, at: usize, off: &mut [i64], to: i64) {
     });
 }
 
-/// A node is struck at one of its polls.
-pub(super) async fn blows(stage: Arc<Stage>, at: usize, mean: Duration, what: Kind) {
-    let chance = Chance::new(stage.plan.seed, &format!("{what:?} {at}"));
+/// A node is struck at one of its polls, by one blow at a time.
+pub(super) async fn blows(stage: Arc<Stage>, at: usize, mean: Duration, kinds: Vec<Kind>) {
+    let chance = Chance::new(stage.plan.seed, &format!("blows {at}"));
     while next(&stage, &chance, mean).await {
         let Some(alive) = stage.slots.get(at).and_then(Slot::alive) else {
             continue;
         };
+        let Some(kind) = kinds.get(chance.index(kinds.len())) else {
+            return;
+        };
         let span = chance.millis(100, chance.of(20_000, &[100_000, 400_000]));
-        let blow = match what {
+        let blow = match kind {
             Kind::Crash => Blow::Crash,
             Kind::Drop => Blow::Drop,
             Kind::Pause if chance.hits(0.5) => Blow::Halt(span),
             Kind::Pause => Blow::Hold(span),
         };
         alive.armed.arm(blow, chance.below(40));
-        if timeout(mean, alive.armed.struck()).await.is_err() {
+        let patience = mean.max(Duration::from_secs(5));
+        if timeout(patience, alive.armed.struck()).await.is_err() && alive.armed.disarm() {
             continue;
         }
-        let held = match blow {
-            Blow::Halt(span) | Blow::Hold(span) => span,
-            Blow::Crash | Blow::Drop => Duration::ZERO,
+        let halted = match blow {
+            Blow::Halt(span) => span,
+            Blow::Hold(_) | Blow::Crash | Blow::Drop => Duration::ZERO,
         };
-        let reach = held + super::store::LEASE;
+        let reach = halted + super::store::LEASE;
         stage
             .judge
             .did(reach, || format!("node {at} is struck: {blow:?}"));
-        sleep(held).await;
+        if let Blow::Hold(span) = blow {
+            // One placement stands still; the next blow does not wait for it.
+            stage.tasks.spawn("wakes", async move {
+                sleep(span).await;
+                alive.node.tasks().wake_paused();
+            });
+            continue;
+        }
+        sleep(halted).await;
         alive.node.tasks().wake_paused();
-    }
-    if let Some(alive) = stage.slots.get(at).and_then(Slot::alive) {
-        alive.armed.disarm();
     }
 }
 
