@@ -20,6 +20,10 @@ const END_TOLD: Duration = Duration::from_secs(90);
 /// How long after the horizon an uncertain attempt may be called so.
 const SETTLED: Duration = Duration::from_secs(10);
 
+/// How long whoever settles must have watched by itself before an absence counts: the longest
+/// horizon of a call here, counted from its start, or from when it could look again.
+const WATCHED: Duration = Duration::from_secs(150);
+
 /// How long a room may outlive what owned it, and its horizon.
 const ROOM_LEFT: Duration = Duration::from_mins(1);
 
@@ -83,9 +87,12 @@ impl Case {
                 continue;
             }
             // What went wrong may hold this up; it is looked at once that is over.
-            if self.rough_until >= now {
-                let again = self.rough_until + LATE;
-                self.put(again, check);
+            let calm = match check {
+                Check::Passed(..) | Check::Ended(_) => self.rough_until,
+                Check::Settled(..) => self.rough_until + WATCHED,
+            };
+            if calm >= now {
+                self.put(calm + LATE, check);
                 continue;
             }
             let (invariant, what) = match check {

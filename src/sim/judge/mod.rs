@@ -71,6 +71,7 @@ struct Case {
     skew: Duration,
     orphans: BTreeMap<String, Instant>,
     last: VecDeque<(Duration, Thing)>,
+    acts: VecDeque<(Duration, Thing)>,
     digest: Sha256,
     violation: Option<Violation>,
 }
@@ -109,6 +110,7 @@ impl Judge {
                 skew: Duration::ZERO,
                 orphans: BTreeMap::new(),
                 last: VecDeque::new(),
+                acts: VecDeque::new(),
                 digest: Sha256::new(),
                 violation: None,
             }),
@@ -232,7 +234,7 @@ impl Case {
         if self.violation.is_some() {
             return;
         }
-        let last = self.last.iter().map(|(at, thing)| {
+        let last = self.acts.iter().chain(&self.last).map(|(at, thing)| {
             let mut line = format!("{:10.3} ", at.as_secs_f64());
             line.push_str(&thing.to_string());
             line
@@ -248,8 +250,15 @@ impl Case {
     }
 
     fn remember(&mut self, thing: Thing) {
-        if self.last.len() >= LAST {
-            self.last.pop_front();
+        if self.last.len() >= LAST
+            && let Some((at, gone)) = self.last.pop_front()
+            && matches!(gone, Thing::Did(_))
+        {
+            // What the simulation did is shown from further back than what came of it.
+            if self.acts.len() >= LAST / 2 {
+                self.acts.pop_front();
+            }
+            self.acts.push_back((at, gone));
         }
         self.last.push_back((self.begun.elapsed(), thing));
     }
