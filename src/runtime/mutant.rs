@@ -68,11 +68,9 @@ mod chosen {
     }
 
     impl Mutant {
-        /// All of them.
+        /// All of them, those that need a rare moment last.
         pub const ALL: [Self; 17] = [
             Self::MarkerAfterDial,
-            Self::NoFence,
-            Self::TokenAtSend,
             Self::HealAnyNotFound,
             Self::GuardAfterMarker,
             Self::LeaseHandsOverDialing,
@@ -83,10 +81,12 @@ mod chosen {
             Self::ReceiptTwice,
             Self::WebhookWritesMarker,
             Self::CancelIgnoredAtMarker,
+            Self::EventLeftOut,
             Self::NoHoldAfterEnd,
             Self::UncertainFreesHold,
             Self::RoomNotDeleted,
-            Self::EventLeftOut,
+            Self::NoFence,
+            Self::TokenAtSend,
         ];
     }
 
