@@ -47,7 +47,8 @@
 //! 7. [`inbox`]: what LiveKit tells by webhooks, kept first and applied afterwards.
 //! 8. [`node`]: all of it put together, without a socket; [`api`] and [`cli`] are around it.
 //! 9. [`lab`]: a `LiveKit` that rings nobody, for proof and for trying it out; [`demo`] plays a
-//!    campaign against it, [`mod@bench`] measures against it.
+//!    campaign against it, [`mod@bench`] measures against it, and [`sim`] plays whole worlds of
+//!    faults on it.
 //!
 //! [`runtime`], [`config`] and [`telemetry`] are what they all stand on. The long pages are
 //! in [`docs`]: architecture, guarantees, decisions, states and errors.
@@ -68,4 +69,5 @@ pub mod placement;
 pub mod provider;
 pub mod reconcile;
 pub mod runtime;
+pub mod sim;
 pub mod telemetry;

@@ -17,6 +17,7 @@ use crate::model::phone::{NumberClass, NumberRules};
 use crate::model::request::Private;
 use crate::model::time::Time;
 use crate::model::verdict::Unclear;
+use crate::runtime::mutant::{self, Mutant};
 
 /// A reserved try: whoever holds this, and nobody else, runs it.
 #[derive(Debug)]
@@ -161,7 +162,12 @@ impl Door {
     ) -> Result<Decision<Entered>, Error> {
         let tries = attempt.tries.saturating_add(1);
         let (ws, id) = (attempt.workspace.clone(), attempt.id.clone());
-        let session = SessionId::of(self.ledger.deployment(), &ws, &id, tries);
+        let named = if mutant::is(Mutant::RoomUsedAgain) {
+            1
+        } else {
+            tries
+        };
+        let session = SessionId::of(self.ledger.deployment(), &ws, &id, named);
         let keys = [
             room_key(&ws, session),
             session_key(session),
@@ -180,7 +186,7 @@ impl Door {
             };
             return self.lost_sight(view, entry, &stray, now);
         }
-        if view.room(&ws, session)?.is_some() {
+        if view.room(&ws, session)?.is_some() && !mutant::is(Mutant::RoomUsedAgain) {
             return Err(Error::Fault(format!(
                 "the session {session} was used before"
             )));

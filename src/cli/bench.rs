@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::ValueEnum;
 
-use super::output;
+use super::{output, simulate};
 use crate::bench::{self, Ground, Plan, Section};
 use crate::lab::stack::Program;
 use crate::runtime::clock::SystemClock;
@@ -17,7 +17,10 @@ use crate::runtime::tasks::Tasks;
 
 /// `ringonce bench …`.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Prints one object instead of a table.
     #[arg(long)]
     json: bool,
@@ -33,6 +36,12 @@ pub struct Args {
     /// How long a call of the section `ringing` rings; they are started in the first half.
     #[arg(long, value_name = "SPAN", value_parser = humantime::parse_duration)]
     ring: Option<Duration>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Plays calls in worlds in which everything goes wrong, and watches the promises.
+    Simulate(simulate::Args),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -70,6 +79,10 @@ impl From<Name> for Section {
 ///
 /// Something could not be measured.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if let Some(What::Simulate(args)) = &args.what {
+        // Its worlds have runtimes and threads of their own, so this one has nothing to do.
+        return tokio::task::block_in_place(|| simulate::run(args));
+    }
     let mut plan = if args.quick {
         Plan::quick()
     } else {

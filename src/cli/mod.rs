@@ -16,6 +16,7 @@ pub mod review;
 pub mod rooms;
 pub mod sandbox;
 pub mod serve;
+pub mod simulate;
 pub mod store;
 
 use std::pin::Pin;

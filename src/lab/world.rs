@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,7 +19,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::platform::{
-    CallTicket, Delivery, Fault, FaultError, HookTicket, Output, Platform, Reply, Settings, State,
+    CallTicket, Delivery, Fault, FaultError, HookTicket, Output, Phone, Platform, Reply, Settings,
+    State,
 };
 use crate::model::time::Time;
 use crate::provider::twirp;
@@ -40,6 +41,12 @@ pub trait Hears: fmt::Debug + Send + Sync {
     async fn hear(&self, authorization: &str, body: &[u8]) -> Option<u16>;
 }
 
+/// Who hears at once what happens to phones.
+pub trait Watches: fmt::Debug + Send + Sync {
+    /// This happened.
+    fn saw(&self, phone: &Phone);
+}
+
 /// What becomes of a webhook that is under way.
 type Delivering = BoxFuture<'static, (HookTicket, Delivery)>;
 
@@ -47,6 +54,7 @@ type Delivering = BoxFuture<'static, (HookTicket, Delivery)>;
 pub struct World {
     platform: Mutex<Platform>,
     hears: Mutex<Option<Arc<dyn Hears>>>,
+    watches: OnceLock<Arc<dyn Watches>>,
     waiting: Mutex<Waiting>,
     begun: Instant,
     wall_start: i64,
@@ -67,6 +75,7 @@ impl World {
             wall_start: settings.wall_start_micros,
             platform: Mutex::new(Platform::new(settings)),
             hears: Mutex::default(),
+            watches: OnceLock::new(),
             waiting: Mutex::default(),
             begun: Instant::now(),
             news: Notify::new(),
@@ -76,6 +85,25 @@ impl World {
     /// From now on webhooks go to `hears`; without one, a receiver takes everything.
     pub fn tell(&self, hears: Arc<dyn Hears>) {
         *self.hears.lock().unwrap_or_else(PoisonError::into_inner) = Some(hears);
+    }
+
+    /// From now on `watches` hears of phones, at the moment at which something happens to
+    /// them. Set once; a second one is not heard.
+    pub fn watch(&self, watches: Arc<dyn Watches>) {
+        if self.watches.set(watches).is_ok() {
+            self.platform().keep_phones();
+        }
+    }
+
+    /// Tells of phones, outside the platform's lock.
+    fn told(&self) {
+        let Some(watches) = self.watches.get() else {
+            return;
+        };
+        let phones = self.platform().phones();
+        for phone in &phones {
+            watches.saw(phone);
+        }
     }
 
     /// Lets the platform's time pass, for ever: run it as a task.
@@ -91,6 +119,7 @@ impl World {
                 }
                 platform.next_due()
             };
+            self.told();
             let woken = self.news.notified();
             let due = async {
                 match next {
@@ -103,6 +132,7 @@ impl World {
                 Some((ticket, delivery)) = flying.next(), if !flying.is_empty() => {
                     let now = self.now();
                     self.platform().delivered(now, ticket, delivery);
+                    self.told();
                 }
                 () = woken => {}
                 () = due => {}
@@ -150,6 +180,12 @@ impl World {
         self.platform().state()
     }
 
+    /// The names of the rooms that live.
+    #[must_use]
+    pub fn living(&self) -> Vec<String> {
+        self.platform().living()
+    }
+
     /// Throws a fault.
     ///
     /// # Errors
@@ -158,6 +194,7 @@ impl World {
     pub fn fault(&self, fault: Fault) -> Result<(), FaultError> {
         let now = self.now();
         let done = self.platform().fault(now, fault);
+        self.told();
         self.news.notify_one();
         done
     }
@@ -191,21 +228,18 @@ impl World {
 
     /// Hands a request to the platform and waits for its answer.
     async fn ask(&self, request: super::platform::Request) -> Option<super::platform::Response> {
-        let (ticket, answer) = {
-            let now = self.now();
-            let mut platform = self.platform();
-            let reply = platform.handle(now, request);
-            // Also what is answered at once may have put something on the platform's agenda:
-            // a room that is made ends by itself, a dispatched agent joins.
-            self.news.notify_one();
-            match reply {
-                Reply::Now(response) => return Some(response),
-                Reply::Later(ticket) => {
-                    let (tell, answer) = oneshot::channel();
-                    let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-                    waiting.insert(ticket, tell);
-                    (ticket, answer)
-                }
+        let reply = self.platform().handle(self.now(), request);
+        // Also what is answered at once may have put something on the platform's agenda: a room
+        // that is made ends by itself, a dispatched agent joins.
+        self.news.notify_one();
+        self.told();
+        let (ticket, answer) = match reply {
+            Reply::Now(response) => return Some(response),
+            Reply::Later(ticket) => {
+                let (tell, answer) = oneshot::channel();
+                let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                waiting.insert(ticket, tell);
+                (ticket, answer)
             }
         };
         let _gone = scopeguard::guard((), |()| {
@@ -216,6 +250,7 @@ impl World {
                 .remove(&ticket);
             if waits.is_some() {
                 self.platform().gone(self.now(), ticket);
+                self.told();
             }
         });
         answer.await.ok().flatten()

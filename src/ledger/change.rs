@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::record::{FORMAT, Stored};
 use super::store::{Event, Put};
-use crate::model::attempt::{Attempt, Cause};
+use crate::model::attempt::{Attempt, Cause, State};
+use crate::runtime::mutant::{self, Mutant};
 
 /// Records and events of one commit.
 #[derive(Debug, Default)]
@@ -84,10 +85,12 @@ impl Change {
             attempt: shown,
         })
         .map_err(|_| Error::Fault("an event cannot be encoded".to_owned()))?;
-        self.events.push(Event {
-            key: attempt.key(),
-            body,
-        });
+        if !(mutant::is(Mutant::EventLeftOut) && attempt.state == State::Dialing) {
+            self.events.push(Event {
+                key: attempt.key(),
+                body,
+            });
+        }
         self.attempts.push(attempt.clone());
         Ok(())
     }

@@ -23,6 +23,7 @@ use super::store::{
 use super::view::read;
 use crate::model::id::Partition;
 use crate::model::time::Time;
+use crate::runtime::mutant::{self, Mutant};
 
 /// Index: receipts by the time of their arrival.
 pub const RECEIPTS: &str = "receipts";
@@ -195,6 +196,13 @@ impl Ledger {
         let commit = self.bare([(key, None)].into(), vec![put(receipt)?]);
         Ok(match self.commit(p, &commit).await? {
             Committed::Applied(_) => true,
+            Committed::Conflict(found) if mutant::is(Mutant::ReceiptTwice) => {
+                let version = |record: Option<Record>| record.map(|record| record.version);
+                let expect = found.into_iter().map(|(k, record)| (k, version(record)));
+                let expect = expect.collect();
+                let again = self.bare(expect, vec![put(receipt)?]);
+                matches!(self.commit(p, &again).await?, Committed::Applied(_))
+            }
             Committed::Conflict(_) => false,
         })
     }

@@ -13,6 +13,7 @@ use crate::model::phone::{E164, NumberRules};
 use crate::model::verdict::TryFailure;
 use crate::model::window::Marker;
 use crate::provider::TrunkId;
+use crate::runtime::mutant::{self, Mutant};
 
 /// What the marker says beside the times.
 #[derive(Debug, Clone)]
@@ -61,30 +62,28 @@ impl Markers {
     pub(super) async fn write(&self, mut marking: Marking<'_>) -> Result<Marked, Error> {
         let seen = std::mem::take(&mut marking.seen);
         let (ws, id) = (&marking.of.workspace, &marking.of.attempt);
-        let decided = self
-            .ledger
-            .decide_from(ws, seen, |view| {
-                let turned = |why| Ok(Decision::Keep(Verdict::TurnedBack(why, None)));
-                if !view.has(&attempt_key(ws, id)) {
-                    return Ok(Decision::More(vec![attempt_key(ws, id)]));
-                }
-                let Some(attempt) = view.attempt(ws, id)? else {
-                    return turned(TryFailure::Abandoned);
-                };
-                if attempt
-                    .placed
-                    .as_ref()
-                    .is_none_or(|p| p.session != marking.of.session)
-                {
-                    return turned(TryFailure::Abandoned);
-                }
-                let missing = keys_of(&attempt);
-                if missing.iter().any(|key| !view.has(key)) {
-                    return Ok(Decision::More(missing));
-                }
-                self.decide(view, attempt, &marking)
-            })
-            .await?;
+        let decided =
+            self.ledger
+                .decide_from(ws, seen, |view| {
+                    let turned = |why| Ok(Decision::Keep(Verdict::TurnedBack(why, None)));
+                    if !view.has(&attempt_key(ws, id)) {
+                        return Ok(Decision::More(vec![attempt_key(ws, id)]));
+                    }
+                    let Some(attempt) = view.attempt(ws, id)? else {
+                        return turned(TryFailure::Abandoned);
+                    };
+                    if attempt.placed.as_ref().is_none_or(|p| {
+                        p.session != marking.of.session && !mutant::is(Mutant::NoFence)
+                    }) {
+                        return turned(TryFailure::Abandoned);
+                    }
+                    let missing = keys_of(&attempt);
+                    if missing.iter().any(|key| !view.has(key)) {
+                        return Ok(Decision::More(missing));
+                    }
+                    self.decide(view, attempt, &marking)
+                })
+                .await?;
         Ok(match (decided.answer, decided.version) {
             (Verdict::Written(attempt), Some(version)) => {
                 Marked::Written(attempt, version, decided.seen)
@@ -108,6 +107,9 @@ impl Markers {
         } else {
             State::Reserved
         };
+        if mutant::is(Mutant::CancelIgnoredAtMarker) && attempt.state == State::Canceled {
+            (attempt.state, attempt.cancel) = (State::Reserved, None);
+        }
         if attempt.state != expected {
             return turned(TryFailure::Abandoned, None);
         }

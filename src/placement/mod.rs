@@ -31,9 +31,10 @@ use crate::ledger::record::{Room, RoomCause};
 use crate::ledger::{Ledger, View};
 use crate::model::attempt::{Attempt, Cause, State};
 use crate::model::phone::NumberRules;
-use crate::model::verdict::{TryFailure, Verdict};
+use crate::model::verdict::{TryFailure, Unclear, Verdict};
 use crate::model::window::{Slacks, Spans};
 use crate::provider::{self, DialContext, DialReply};
+use crate::runtime::mutant::{self, Mutant};
 use crate::runtime::stop::Stop;
 use crate::runtime::tasks::Tasks;
 
@@ -122,6 +123,9 @@ impl Placement {
     /// The dial, and what its answer makes of the attempt.
     async fn dial(&self, mut dialing: Dialing) {
         let dialed = dialing.dial(self).await;
+        if mutant::is(Mutant::GuardAfterMarker) {
+            let _deleted = self.rooms.client().delete_room(&dialing.room.name).await;
+        }
         if let Ok(reply) = &dialed
             && provider::overloaded(&reply.answer)
         {
@@ -179,6 +183,9 @@ impl Placement {
             Verdict::Answered(leg) => Finding::Answered(leg),
             Verdict::NotDialed(failure) => Finding::NoCall(failure, None),
             Verdict::NotConnected(end) => Finding::NotConnected(end),
+            Verdict::Uncertain(Unclear::NoAnswer) if mutant::is(Mutant::SilenceIsProof) => {
+                Finding::NoCall(TryFailure::PlatformUnreachable, None)
+            }
             Verdict::Uncertain(unclear) => Finding::Unclear(unclear),
         };
         (finding, evidence)
@@ -307,6 +314,9 @@ impl Placement {
     }
 
     async fn is_reserved(&self, of: &Try) -> bool {
+        if mutant::is(Mutant::CancelIgnoredAtMarker) {
+            return true;
+        }
         match self.ledger.attempt(&of.workspace, &of.attempt).await {
             Ok(found) => found.is_some_and(|(attempt, _)| attempt.state == State::Reserved),
             // Not known: the marker's commit will tell.

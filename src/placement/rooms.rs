@@ -1,9 +1,11 @@
 //! Rooms go here: deleted, seen finished, or never made; each way is logged and recorded.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::ledger::record::{Room, RoomCause, RoomState, room_key};
 use crate::ledger::{Change, Decision, Error, Ledger, View};
+use crate::model::id::SessionId;
 use crate::model::time::Time;
 use crate::provider::{Call, Client, Gone, Lives, Metadata};
 use crate::telemetry::rooms as log;
@@ -13,6 +15,8 @@ use crate::telemetry::rooms as log;
 pub struct Rooms {
     client: Arc<Client>,
     ledger: Arc<Ledger>,
+    /// Rooms whose end is logged and not yet recorded.
+    told: Mutex<BTreeSet<SessionId>>,
 }
 
 /// What became of an attempt to delete a room.
@@ -28,7 +32,11 @@ impl Rooms {
     /// Over the platform's client.
     #[must_use]
     pub fn new(client: Arc<Client>, ledger: Arc<Ledger>) -> Self {
-        Self { client, ledger }
+        Self {
+            client,
+            ledger,
+            told: Mutex::default(),
+        }
     }
 
     /// Deletes a room whose making was confirmed. A 404 is the end only if no node answers
@@ -115,7 +123,8 @@ impl Rooms {
     /// horizon, since a late join makes a deleted room anew. A room that is recorded as gone
     /// is not logged again: a cancel lets placement and reconciler delete the same room, and
     /// an uncertain call's room may have finished before it settles. The log comes before the
-    /// record, since whoever crashes in between shall rather tell it twice than never.
+    /// record, since whoever crashes in between shall rather tell it twice than never; this
+    /// process remembers what it has told while the store refuses the record.
     ///
     /// # Errors
     ///
@@ -143,7 +152,9 @@ impl Rooms {
                 Some(RoomState::Planned | RoomState::Created | RoomState::Closing) | None => {}
             }
         }
-        log::deleted(self.ledger.deployment(), room, cause, self.ledger.now());
+        if self.told().insert(room.session) {
+            log::deleted(self.ledger.deployment(), room, cause, self.ledger.now());
+        }
         let seen = seen.unwrap_or_default().only(|seen| *seen == key);
         self.ledger
             .decide_from(&room.workspace, seen, |view| {
@@ -172,7 +183,13 @@ impl Rooms {
                 Ok(Decision::Write(change, ()))
             })
             .await?;
+        self.told().remove(&room.session);
         Ok(())
+    }
+
+    // A std mutex, since nothing is awaited while it is held.
+    fn told(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Logs that a room was found again after its horizon, and deleted.

@@ -20,6 +20,7 @@ use crate::model::id::{AttemptId, SessionId, Workspace};
 use crate::model::time::Time;
 use crate::model::verdict::{After, Leg, NotConnected, TryFailure, Unclear};
 use crate::model::window::Slacks;
+use crate::runtime::mutant::{self, Mutant};
 
 /// What was found out about a try.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,7 +139,7 @@ impl Settler {
                     return Ok(Decision::Keep(None));
                 };
                 match &mut attempt.placed {
-                    Some(placed) if placed.session == of.session => {
+                    Some(placed) if placed.session == of.session || mutant::is(Mutant::NoFence) => {
                         placed.ring_time = placed.ring_time.or(ring_time);
                     }
                     Some(_) | None => return Ok(Decision::Keep(None)),
@@ -277,6 +278,7 @@ impl<'a> Settling<'a> {
         let stop = self.attempt.stop.as_ref().map(|s| s.why);
         let hold = &self.settler.config.dial;
         let until = match end.after {
+            _ if mutant::is(Mutant::NoHoldAfterEnd) => None,
             After::Over => None,
             After::Canceled => Some(self.now.plus(hold.hold_after_cancel)),
             After::Silent => Some(self.now.plus(hold.hold_after_silence)),
@@ -408,6 +410,10 @@ impl<'a> Settling<'a> {
         let due = self.attempt.due().unwrap_or(self.now);
         self.contact.held.take(&id, self.now, due);
         self.number.held.take(&id, self.now, due);
+        if mutant::is(Mutant::UncertainFreesHold) && event == Event::LoseSight {
+            self.contact.held.free(&id, None);
+            self.number.held.free(&id, None);
+        }
         self.write(None)
     }
 

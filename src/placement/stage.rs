@@ -27,6 +27,7 @@ use crate::model::window::{Marker, Spans};
 use crate::provider::{
     self, Call, Created, Dial, DialReply, Metadata, NewRoom, RoutingMetadata, TrunkError, TrunkId,
 };
+use crate::runtime::mutant::{self, Mutant};
 use crate::telemetry::rooms as log;
 
 /// A try that ended before anything was dialed.
@@ -295,7 +296,13 @@ impl Staffed {
             heal: false,
         };
         let (of, trunk) = (base.of.clone(), roomed.base.trunk.clone());
-        match on.write_marker(marking).await {
+        let written = if mutant::is(Mutant::MarkerAfterDial) {
+            let unread = View::default();
+            Marked::Written(Box::new(attempt.clone()), Version(0), unread)
+        } else {
+            on.write_marker(marking).await
+        };
+        match written {
             Marked::Written(attempt, version, records) => {
                 let room = roomed.guard.disarm().record;
                 let (attempt, claim) = (*attempt, roomed.base.base.claim);
@@ -325,7 +332,11 @@ impl Dialing {
     /// Dials, and dials once more if the platform says that the trunk is missing and its name
     /// now has another id: that answer provably comes before any signalling.
     pub(super) async fn dial(&mut self, on: &Placement) -> Result<DialReply, TryFailure> {
-        let reply = self.send(on).await;
+        let mut reply = self.send(on).await;
+        if mutant::is(Mutant::DialAgain) && matches!(reply.answer, provider::wire::Answer::Lost(_))
+        {
+            reply = self.send(on).await;
+        }
         if !provider::trunk_missing(&reply.answer) {
             return Ok(reply);
         }
@@ -350,10 +361,10 @@ impl Dialing {
             digits: (!digits.is_empty()).then_some(digits),
             headers: &private.sip_headers,
             hide_phone_number: on.config.dial.hide_phone_number,
-            token: self.token.clone(),
+            token: self.token(on),
             timeout: self.spans.client_timeout,
             server_deadline: self.spans.server_deadline,
-            send_by: Some(self.send_by),
+            send_by: (!mutant::is(Mutant::TokenAtSend)).then_some(self.send_by),
         });
         tokio::select! {
             biased;
@@ -362,6 +373,18 @@ impl Dialing {
                 unreachable!("attending never returns")
             }
         }
+    }
+
+    /// The dial's only token.
+    fn token(&self, on: &Placement) -> SecretString {
+        if mutant::is(Mutant::TokenAtSend) {
+            let now = on.ledger.now();
+            return on
+                .rooms
+                .client()
+                .mint_dial(now, now.plus(on.slacks.send_by));
+        }
+        self.token.clone()
     }
 
     /// Resolves the trunk's name anew, and writes a marker of its own for the second send,

@@ -24,6 +24,7 @@ use prost::Message;
 use super::wire::{Answer, NotSent, Refusal};
 use crate::model::disposition::{Disposition, of_sip};
 use crate::model::verdict::{After, Leg, NotConnected, SipStatus, TryFailure, Unclear, Verdict};
+use crate::runtime::mutant::{self, Mutant};
 
 /// The longest reason phrase that is kept, in characters.
 const PHRASE_MAX: usize = 128;
@@ -71,6 +72,7 @@ pub fn verdict(answer: &Answer, dial: &DialContext) -> Verdict {
 #[must_use]
 pub fn trunk_missing(answer: &Answer) -> bool {
     match answer {
+        Answer::Refused(refusal) if mutant::is(Mutant::HealAnyNotFound) => refusal.status == 404,
         Answer::Refused(refusal) => is_trunk_missing(refusal),
         Answer::NotSent(_) | Answer::Done(_) | Answer::Strange(_) | Answer::Lost(_) => false,
     }

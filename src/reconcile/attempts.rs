@@ -14,6 +14,7 @@ use crate::model::verdict::{TryFailure, Unclear};
 use crate::placement::rooms::Deletion;
 use crate::placement::settle::{Finding, Try};
 use crate::provider::{Call, Gone};
+use crate::runtime::mutant::{self, Mutant};
 
 impl Reconciler {
     /// Carries out what is due. What must be looked at is handed to the looks, which ask for
@@ -57,6 +58,10 @@ impl Reconciler {
                 State::Reserved => Some((
                     Finding::NoCall(TryFailure::Abandoned, None),
                     "no marker was written".to_owned(),
+                )),
+                State::Dialing if mutant::is(Mutant::LeaseHandsOverDialing) => Some((
+                    Finding::NoCall(TryFailure::Abandoned, None),
+                    "whoever dialed does not report any more".to_owned(),
                 )),
                 State::Dialing => Some((
                     Finding::Unclear(Unclear::Abandoned),

@@ -35,6 +35,8 @@ mod rooms;
 #[cfg(test)]
 mod sandbox;
 #[cfg(test)]
+mod sim;
+#[cfg(test)]
 mod smoke;
 #[cfg(test)]
 mod stack;

@@ -77,6 +77,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "sim",
+        &[
+            "admission",
+            "config",
+            "lab",
+            "ledger",
+            "model",
+            "node",
+            "placement",
+            "provider",
+            "runtime",
+        ],
+    ),
+    (
         "cli",
         &[
             "api",
@@ -90,6 +104,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "node",
             "provider",
             "runtime",
+            "sim",
             "telemetry",
         ],
     ),

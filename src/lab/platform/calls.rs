@@ -197,8 +197,11 @@ impl Platform {
             Stage::Ringing => "ringing",
             Stage::Active => "active",
         };
-        if let Some(leg) = &call.leg {
+        if let Some(leg) = &mut call.leg {
             self.counts.leg_is(leg, word);
+            if stage == Stage::Active {
+                self.counts.leg_answered(leg);
+            }
         }
         let full = if stage == Stage::Active {
             self.word(27)

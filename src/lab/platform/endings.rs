@@ -64,7 +64,7 @@ impl Platform {
         }
         let refusal = Refusal::inner(Code::Canceled, "sip request timed out");
         self.answer_call(id, refusal.answer());
-        self.drop_call(id);
+        self.forget_call(id, true);
     }
 
     pub(super) fn answer_call(&mut self, id: u64, answer: Answer) {
@@ -74,8 +74,12 @@ impl Platform {
     }
 
     fn drop_call(&mut self, id: u64) {
+        self.forget_call(id, false);
+    }
+
+    fn forget_call(&mut self, id: u64, put_out: bool) {
         if let Some(leg) = self.calls.remove(&id).and_then(|call| call.leg) {
-            self.leg_ends(&leg);
+            self.leg_ends(&leg, put_out);
         }
     }
 
@@ -89,7 +93,7 @@ impl Platform {
         if call.stage == Stage::Active
             && let Some(leg) = call.leg.take()
         {
-            self.leg_ends(&leg);
+            self.leg_ends(&leg, false);
         }
     }
 
@@ -98,7 +102,7 @@ impl Platform {
             Step::BridgeLost => self.bridge_lost(id),
             Step::RingTimeout => {
                 if let Some(leg) = self.calls.get_mut(&id).and_then(|call| call.leg.take()) {
-                    self.leg_ends(&leg);
+                    self.leg_ends(&leg, false);
                 }
             }
             Step::Deadline => {

@@ -17,7 +17,7 @@ use super::message::{CallTicket, Output, Reply, Request, Response};
 use super::records::Stale;
 use super::rooms::Room;
 use super::settings::Settings;
-use super::state::{Counts, State};
+use super::state::{Counts, Phone, State};
 use super::timings::Timings;
 
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -157,6 +157,26 @@ impl Platform {
     #[must_use]
     pub fn state(&self) -> State {
         State::of(self)
+    }
+
+    /// From now on what happens to phones is kept for [`phones`](Self::phones).
+    pub fn keep_phones(&mut self) {
+        self.counts.phones.get_or_insert_default();
+    }
+
+    /// What happened to phones since the last time, in order.
+    pub fn phones(&mut self) -> Vec<Phone> {
+        self.counts
+            .phones
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    }
+
+    /// The names of the rooms that live.
+    #[must_use]
+    pub fn living(&self) -> Vec<String> {
+        self.rooms.keys().cloned().collect()
     }
 
     /// The platform's wall clock, in microseconds since the Unix epoch.

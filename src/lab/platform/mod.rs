@@ -46,6 +46,6 @@ pub use hooks::{Delivery, Hook, HookTicket};
 pub use machine::Platform;
 pub use message::{CallTicket, Output, Reply, Request, Response};
 pub use settings::{Behaviour, Keys, Settings, Times, Trunk, Worker};
-pub use state::{LegPeak, RoomView, SipCall, State, WebhookCounts};
+pub use state::{LegPeak, Phone, PhoneEvent, RoomView, SipCall, State, WebhookCounts};
 pub use timings::{CallTimes, Subject, Tally, Timings};
 pub use token::sign;

@@ -108,6 +108,34 @@ type Key = (String, String, String);
 pub(super) struct Leg {
     key: Key,
     contact: Option<String>,
+    answered: bool,
+}
+
+/// Something that happened to a phone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phone {
+    /// The session that the dial named.
+    pub session: String,
+    /// The number dialed.
+    pub to: String,
+    /// What happened.
+    pub what: PhoneEvent,
+}
+
+/// What happened to a phone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PhoneEvent {
+    /// An INVITE left: from here on it may ring.
+    Starts,
+    /// It was answered.
+    Answered,
+    /// It is silent.
+    Ends {
+        /// Whether somebody talked.
+        answered: bool,
+        /// Whether the bridge was put out of its room, and hung up for that.
+        put_out: bool,
+    },
 }
 
 impl Leg {
@@ -118,6 +146,8 @@ impl Leg {
 
 #[derive(Debug, Default)]
 pub(super) struct Counts {
+    /// What happened to phones, while somebody wants to know.
+    pub(super) phones: Option<Vec<Phone>>,
     sip_calls: BTreeMap<Key, SipCall>,
     dials: BTreeMap<String, u32>,
     requests: BTreeMap<&'static str, u64>,
@@ -170,7 +200,30 @@ impl Counts {
         if let Some(contact) = &contact {
             rises(&mut self.by_contact, contact);
         }
-        Leg { key, contact }
+        let leg = Leg {
+            key,
+            contact,
+            answered: false,
+        };
+        self.tell(&leg, PhoneEvent::Starts);
+        leg
+    }
+
+    /// The callee of `leg` answered.
+    pub(super) fn leg_answered(&mut self, leg: &mut Leg) {
+        leg.answered = true;
+        self.tell(leg, PhoneEvent::Answered);
+    }
+
+    fn tell(&mut self, leg: &Leg, what: PhoneEvent) {
+        let (session, _, to) = &leg.key;
+        if let Some(phones) = &mut self.phones {
+            phones.push(Phone {
+                session: session.clone(),
+                to: to.clone(),
+                what,
+            });
+        }
     }
 
     pub(super) fn leg_is(&mut self, leg: &Leg, status: &str) {
@@ -179,7 +232,9 @@ impl Counts {
         }
     }
 
-    pub(super) fn leg_ends(&mut self, leg: &Leg) {
+    pub(super) fn leg_ends(&mut self, leg: &Leg, put_out: bool) {
+        let answered = leg.answered;
+        self.tell(leg, PhoneEvent::Ends { answered, put_out });
         if let Some(call) = self.sip_calls.get_mut(&leg.key) {
             let over = if call.status == "active" {
                 "ended"

@@ -89,8 +89,8 @@ impl Platform {
         }
     }
 
-    pub(super) fn leg_ends(&mut self, leg: &Leg) {
-        self.counts.leg_ends(leg);
+    pub(super) fn leg_ends(&mut self, leg: &Leg, put_out: bool) {
+        self.counts.leg_ends(leg, put_out);
         let now = self.wall_micros();
         if let Some(times) = self.timings.calls.get_mut(leg.session()) {
             times.end = Some(now);

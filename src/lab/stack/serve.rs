@@ -50,6 +50,7 @@ impl ServeSetup {
         }
         let listen = self.listen.as_deref().unwrap_or("127.0.0.1:0");
         flag("--listen", listen.to_owned());
+        flag("--webhook-listen", "127.0.0.1:0".to_owned());
         if let Some(store) = &self.store {
             flag("--store", store.clone());
         }

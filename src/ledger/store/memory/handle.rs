@@ -12,7 +12,7 @@ use super::script::{Call, Faithful, Fate, Outcome, Script};
 use super::shelf::Shelf;
 use crate::ledger::store::{
     Bounds, Commit, Committed, Epoch, Error, Failure, Info, Key, Kind, Logged, Page, Position,
-    Queue, Record, Scan, Store, Trim, check,
+    Queue, Record, Scan, Store, Trim, Version, check,
 };
 use crate::model::id::Partition;
 use crate::model::time::Time;
@@ -35,6 +35,14 @@ struct Room {
     shelves: Vec<Shelf>,
     late: BTreeMap<(Instant, u64), (usize, Commit)>,
     order: u64,
+    witness: Option<Arc<dyn Witness>>,
+}
+
+/// Hears of every commit at the moment at which it is applied, in order, whoever sent it and
+/// whether or not that one was ever answered.
+pub trait Witness: std::fmt::Debug + Send + Sync {
+    /// It was applied to this partition, under this number.
+    fn applied(&self, p: Partition, commit: &Commit, version: Version);
 }
 
 impl Room {
@@ -42,7 +50,16 @@ impl Room {
         if commit.epoch != self.epoch {
             return Err(Error::NotApplied(Failure::Epoch));
         }
-        self.shelves[p].commit(commit)
+        let partition = &mut self.shelves[p];
+        let before = partition.version();
+        let committed = partition.commit(commit)?;
+        if let (Some(witness), Committed::Applied(version)) = (&self.witness, &committed)
+            && *version > before
+        {
+            let p = u16::try_from(p).unwrap_or(u16::MAX);
+            witness.applied(Partition(p), commit, *version);
+        }
+        Ok(committed)
     }
 
     /// Does what was to be done by `now`. Its answer was given long ago: `Unknown`.
@@ -66,6 +83,7 @@ impl Memory {
             shelves: (0..partitions).map(|_| Shelf::default()).collect(),
             late: BTreeMap::new(),
             order: 0,
+            witness: None,
         };
         Self {
             room: Arc::new(Mutex::new(room)),
@@ -82,6 +100,11 @@ impl Memory {
     pub fn scripted(mut self, script: Arc<dyn Script>) -> Self {
         self.script = script;
         self
+    }
+
+    /// From now on `witness` hears of every commit, through whichever handle it comes.
+    pub fn witnessed(&self, witness: Arc<dyn Witness>) {
+        self.lock().witness = Some(witness);
     }
 
     /// Another handle on the same records, faithful and open, which finds the present epoch.

@@ -10,5 +10,5 @@ mod handle;
 mod script;
 mod shelf;
 
-pub use handle::Memory;
+pub use handle::{Memory, Witness};
 pub use script::{Call, Faithful, Fate, Outcome, Script, Scripted};

@@ -8,6 +8,7 @@ use crate::ledger::store::{
     Queue, Record, Scan, Trim, Version,
 };
 use crate::model::time::Time;
+use crate::runtime::mutant::{self, Mutant};
 
 /// The records, indexes, wake-ups and the log of one partition.
 #[derive(Debug, Default)]
@@ -30,6 +31,11 @@ struct Kept {
 }
 
 impl Shelf {
+    /// The number of its last commit.
+    pub(super) const fn version(&self) -> Version {
+        Version(self.version)
+    }
+
     pub(super) fn load(&self, keys: &[Key]) -> BTreeMap<Key, Record> {
         keys.iter()
             .filter_map(|key| Some((key.clone(), self.records.get(key)?.record.clone())))
@@ -42,6 +48,7 @@ impl Shelf {
         }
         let holds = |(key, expected): (&Key, &Option<Version>)| {
             self.records.get(key).map(|kept| kept.record.version) == *expected
+                || mutant::is(Mutant::ExpectWithoutContact) && key.kind() == Kind::Contact
         };
         if !commit.expect.iter().all(holds) {
             return Ok(self.conflict(commit));
@@ -182,9 +189,8 @@ impl Shelf {
         lease: Duration,
     ) -> Vec<Record> {
         let due: Vec<(Queue, Time, Key)> = self
-            .wakes
-            .iter()
-            .filter(|(of, at, _)| *of == queue && *at <= now)
+            .wakes_of(queue)
+            .take_while(|(_, at, _)| *at <= now)
             .take(limit)
             .cloned()
             .collect();
@@ -202,10 +208,16 @@ impl Shelf {
     }
 
     pub(super) fn next_due(&self, queue: Queue) -> Option<Time> {
+        self.wakes_of(queue).next().map(|(_, at, _)| *at)
+    }
+
+    /// The wake-ups of one queue, earliest first.
+    fn wakes_of(&self, queue: Queue) -> impl Iterator<Item = &(Queue, Time, Key)> {
+        // No record has this key, which comes before every other.
+        let first = Key::new(Kind::Attempt, "");
         self.wakes
-            .iter()
-            .find(|(of, _, _)| *of == queue)
-            .map(|(_, at, _)| *at)
+            .range((queue, Time::from_micros(i64::MIN), first)..)
+            .take_while(move |(of, _, _)| *of == queue)
     }
 
     pub(super) fn changes_since(&self, position: Position, limit: usize) -> Vec<Logged> {

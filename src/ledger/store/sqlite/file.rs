@@ -34,7 +34,7 @@ impl Identity {
 /// Held while a process serves from a store; its end, however it comes, releases it.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -65,7 +65,17 @@ impl Lock {
             .set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()));
         named.map_err(|source| OpenError::io(&beside, source))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Lock {
+    /// Unlocks before the file is closed: a process that is just being started from this one
+    /// has the descriptor too, until it executes, and would hold the lock for so long.
+    fn drop(&mut self) {
+        if let Err(error) = flock(&self.file, FlockOperation::Unlock) {
+            tracing::debug!(%error, "the store's lock goes with its file");
+        }
     }
 }
 

@@ -1,0 +1,127 @@
+//! The queue in front: it delivers at least once, and now and then loses, doubles or delays;
+//! and those who change their minds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::calls::Wanted;
+use super::chance::Chance;
+use super::stage::{Alive, Stage};
+use crate::admission::{CancelCommand, PlaceError};
+use crate::model::attempt::{Attempt, Mode, Next};
+use crate::model::request::Request;
+
+/// How long a consumer waits for the answer to its `PlaceCall`.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a message stays invisible that nobody acknowledged.
+const INVISIBLE: Duration = Duration::from_secs(30);
+
+/// How long a refusal for lost history is put off; it does not happen here.
+const LOST_AGAIN: Duration = Duration::from_mins(1);
+
+/// One message, from its first delivery to its acknowledgement.
+pub(super) async fn message(stage: Arc<Stage>, call: Wanted, begun: Instant, chance: Chance) {
+    sleep_until(begun + call.at).await;
+    let Ok(request) = call.request(stage.now()) else {
+        return;
+    };
+    let wrong = stage.plan.storm.queue;
+    if chance.hits(wrong / 10.0) {
+        return;
+    }
+    while stage.now() <= request.spec.expire_time.plus(INVISIBLE) {
+        if chance.hits(wrong) {
+            sleep(chance.millis(1, 10_000)).await;
+        }
+        if chance.hits(wrong) {
+            twice(&stage, &request, &chance);
+        }
+        let answer = deliver(&stage, &chance, request.clone()).await;
+        match answer {
+            Some(Ok(attempt)) if !chance.hits(wrong) => {
+                match attempt.next(stage.now(), LOST_AGAIN) {
+                    Next::Ack => return,
+                    Next::Repeat(at) => {
+                        let pause = at.since(stage.now());
+                        sleep(pause.max(Duration::from_millis(1))).await;
+                    }
+                }
+            }
+            // Nothing was decided, or the acknowledgement was lost.
+            Some(Ok(_)) => sleep(INVISIBLE).await,
+            Some(Err(_)) | None => sleep(chance.millis(200, 8_000)).await,
+        }
+    }
+}
+
+/// A second consumer has the same message.
+fn twice(stage: &Arc<Stage>, request: &Request, chance: &Chance) {
+    let (stage_of, request, chance) = (Arc::clone(stage), request.clone(), chance.clone());
+    stage.tasks.spawn("again", async move {
+        sleep(chance.millis(0, 5_000)).await;
+        drop(deliver(&stage_of, &chance, request).await);
+    });
+}
+
+/// Hands a request to a node that lives. `None`: no answer came.
+async fn deliver(
+    stage: &Stage,
+    chance: &Chance,
+    request: Request,
+) -> Option<Result<Attempt, PlaceError>> {
+    let alive = stage.any(chance)?;
+    let (tell, told) = oneshot::channel();
+    let admission = Arc::clone(alive.node.admission());
+    // In a task of the node, so that it dies with it.
+    alive.node.tasks().spawn("delivery", async move {
+        let placed = Box::pin(admission.place(request)).await;
+        // Whoever asked may have lost its patience.
+        drop(tell.send(placed.map(|(attempt, _)| attempt)));
+    });
+    timeout(PATIENCE, told).await.ok()?.ok()
+}
+
+/// Somebody changes their mind about a call, at some moment of it.
+pub(super) async fn cancel(stage: Arc<Stage>, call: Wanted, begun: Instant, chance: Chance) {
+    sleep_until(begun + call.at).await;
+    let most = chance.of(800, &[3_000, 30_000, 120_000]);
+    sleep(chance.millis(0, most)).await;
+    for _ in 0..=chance.below(2) {
+        let Some(alive) = stage.any(&chance) else {
+            return;
+        };
+        let modes = [Mode::StopRinging, Mode::HangUp];
+        let mode = chance.of(Mode::BeforeDial, &modes);
+        let (Ok(workspace), Ok(attempt)) = (call.workspace().parse(), call.id().parse()) else {
+            return;
+        };
+        let command = CancelCommand {
+            workspace,
+            attempt,
+            mode,
+            allow_missing: chance.hits(0.5),
+            reason: "the contact asked for it".to_owned(),
+            requested_by: "scheduler".to_owned(),
+        };
+        let id = call.id();
+        stage
+            .judge
+            .did(Duration::ZERO, || format!("cancel {id} {mode:?}"));
+        canceled(&alive, command).await;
+        sleep(chance.millis(0, 20_000)).await;
+    }
+}
+
+async fn canceled(alive: &Alive, command: CancelCommand) {
+    let (tell, told) = oneshot::channel();
+    let admission = Arc::clone(alive.node.admission());
+    alive.node.tasks().spawn("cancel", async move {
+        let _gone = tell.send(admission.cancel(&command).await.is_ok());
+    });
+    // What came of it is seen in the ledger.
+    drop(timeout(PATIENCE, told).await);
+}
