@@ -20,8 +20,13 @@ const LONGER: &[(&str, usize, &str)] = &[
     ),
     (
         "src/ledger/store/mod.rs",
-        520,
+        540,
         "the port's promises are its text",
+    ),
+    (
+        "src/admission/enter.rs",
+        470,
+        "each way into an attempt's first state, beside the others",
     ),
     (
         "src/model/attempt/state.rs",
@@ -280,7 +285,7 @@ fn test_binaries(files: &[File]) -> Vec<String> {
             found.insert(below);
         }
     }
-    let wanted = BTreeSet::from(["it/main.rs", "tidy.rs"]);
+    let wanted = BTreeSet::from(["it/main.rs", "mutants.rs", "tidy.rs"]);
     found
         .difference(&wanted)
         .map(|extra| format!("tests/{extra}: a binary more"))
