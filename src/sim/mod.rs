@@ -8,7 +8,7 @@
 //!                      one store ──commits──▶ judge ◀── phones
 //! ```
 //!
-//! A [`Plan`] says what its seed makes of a world, [`play`] plays it, and [`fleet`] plays many on
+//! A [`Plan`] says what its seed makes of a world, [`play()`] plays it, and [`fleet`] plays many on
 //! all cores. The judge hears of each commit and of each phone at the moment at which it
 //! happens and ends the world where a promise breaks ([`Invariant`]). The same seed replays
 //! exactly: the hash over all that happened is the same.
