@@ -1,7 +1,7 @@
 //! Rooms go here: deleted, seen finished, or never made; each way is logged and recorded.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ledger::record::{Room, RoomCause, RoomState, room_key};
 use crate::ledger::{Change, Decision, Error, Ledger, View};
@@ -10,12 +10,15 @@ use crate::model::time::Time;
 use crate::provider::{Call, Client, Gone, Lives, Metadata};
 use crate::telemetry::rooms as log;
 
+/// More rooms than can end at one moment, at some thirty bytes each.
+const TOLD_MAX: usize = 10_000;
+
 /// Deletes rooms and says what became of them.
 #[derive(Debug)]
 pub struct Rooms {
     client: Arc<Client>,
     ledger: Arc<Ledger>,
-    /// Rooms whose end is logged and not yet recorded.
+    /// Rooms whose end this process has logged, [`TOLD_MAX`] of them.
     told: Mutex<BTreeSet<SessionId>>,
 }
 
@@ -123,8 +126,9 @@ impl Rooms {
     /// horizon, since a late join makes a deleted room anew. A room that is recorded as gone
     /// is not logged again: a cancel lets placement and reconciler delete the same room, and
     /// an uncertain call's room may have finished before it settles. The log comes before the
-    /// record, since whoever crashes in between shall rather tell it twice than never; this
-    /// process remembers what it has told while the store refuses the record.
+    /// record, since whoever crashes in between shall rather tell it twice than never. This
+    /// process remembers what it has told: a store that refuses the record for minutes, or two
+    /// who find the room gone at one moment, are no reason to tell it twice.
     ///
     /// # Errors
     ///
@@ -152,7 +156,7 @@ impl Rooms {
                 Some(RoomState::Planned | RoomState::Created | RoomState::Closing) | None => {}
             }
         }
-        if self.told().insert(room.session) {
+        if self.tells(room.session) {
             log::deleted(self.ledger.deployment(), room, cause, self.ledger.now());
         }
         let seen = seen.unwrap_or_default().only(|seen| *seen == key);
@@ -183,13 +187,18 @@ impl Rooms {
                 Ok(Decision::Write(change, ()))
             })
             .await?;
-        self.told().remove(&room.session);
         Ok(())
     }
 
-    // A std mutex, since nothing is awaited while it is held.
-    fn told(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether the end of this session's room is still to be told, by the one who asks.
+    fn tells(&self, session: SessionId) -> bool {
+        // A std mutex, since nothing is awaited while it is held.
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() >= TOLD_MAX {
+            // Sessions sort by chance, so this forgets one of them, whichever.
+            told.pop_first();
+        }
+        told.insert(session)
     }
 
     /// Logs that a room was found again after its horizon, and deleted.
