@@ -197,8 +197,8 @@ fn words(text: &mut String, report: &Report, ink: Ink) {
     if report.uncertain > 0 {
         let uncertain = format!(
             "{} calls are uncertain: the reply was lost, or the server was killed before it came. \
-             Whether their phones rang is not guessed, and they are not dialed again. This \
-             version does not settle them by itself.",
+             Whether they were answered is not guessed, and they are not dialed again. What \
+             evidence cannot settle waits for a person: `ringonce review`.",
             report.uncertain
         );
         paragraph(text, &uncertain);
