@@ -75,6 +75,26 @@ pub(super) async fn channel(server: &str) -> anyhow::Result<Channel> {
         .with_context(|| format!("cannot reach the service at {server}"))
 }
 
+/// Why there is no answer.
+pub(super) enum Failed {
+    /// The service said no, or could not be reached: said on stderr already.
+    Said(ExitCode),
+    /// The output could not be written.
+    Output(anyhow::Error),
+}
+
+impl From<Status> for Failed {
+    fn from(status: Status) -> Self {
+        Self::Said(failed(&status))
+    }
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
 /// Says on stderr why a call failed and what to do, and gives the exit code.
 pub(super) fn failed(status: &Status) -> ExitCode {
     let details = status.get_error_details();

@@ -8,10 +8,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Subcommand;
-use tonic::Status;
 use tonic::transport::Channel;
 
-use super::client::{self, Connection};
+use super::client::{Connection, Failed};
 use super::output::{self, DONE, UNREACHABLE};
 use crate::api::proto;
 use crate::api::proto::operations_service_client::OperationsServiceClient;
@@ -41,25 +40,6 @@ enum Act {
     Show(Show),
     /// Says what became of one attempt, or of all that have one cause.
     Resolve(Resolve),
-}
-
-/// Why there is no answer.
-enum Failed {
-    /// The service said no, or could not be reached: said on stderr already.
-    Said(ExitCode),
-    Output(anyhow::Error),
-}
-
-impl From<Status> for Failed {
-    fn from(status: Status) -> Self {
-        Self::Said(client::failed(&status))
-    }
-}
-
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Output(error)
-    }
 }
 
 /// Runs one of them.

@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Subcommand;
-use tonic::Status;
 
-use super::client::{self, Connection};
+use super::client::{Connection, Failed};
 use super::output::{self, DONE, FAILED, Output, UNREACHABLE};
 use crate::api::proto;
 
@@ -100,24 +99,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Act::Leaks(args) if args.logs.is_empty() => super::wait_for(Box::pin(leaks(args))),
         Act::Leaks(args) => logs::leaks(&args.logs, args.older_than, args.output()),
         Act::Delete(args) => super::wait_for(Box::pin(delete(args))),
-    }
-}
-
-/// Why there is no answer: said on stderr already, or the output could not be written.
-enum Failed {
-    Said(ExitCode),
-    Output(anyhow::Error),
-}
-
-impl From<Status> for Failed {
-    fn from(status: Status) -> Self {
-        Self::Said(client::failed(&status))
-    }
-}
-
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Output(error)
     }
 }
 

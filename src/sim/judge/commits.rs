@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sha2::Digest;
 
-use super::{Case, Known, Thing, is_over};
+use super::{Case, Known, Thing, denies_a_call, is_over};
 use crate::ledger::receipt::Reading;
 use crate::ledger::record::Session;
 use crate::ledger::store::{Commit, Key, Kind, Put, Version};
@@ -107,21 +107,7 @@ impl Case {
     /// What was placed is not called undialed, and nothing else is tried after it.
     fn is_true(&mut self, key: &str, attempt: &Attempt, calls: u32, newly_answered: bool) {
         let state = attempt.state;
-        let started = attempt.settled.as_ref().is_some_and(|s| s.call_started);
-        let denies = match state {
-            State::Queued
-            | State::Deferred
-            | State::Refused
-            | State::Reserved
-            | State::NotDialed => true,
-            State::Canceled => !started,
-            State::Dialing
-            | State::Answered
-            | State::Ended
-            | State::NotConnected
-            | State::Uncertain
-            | State::NeedsReview => false,
-        };
+        let denies = denies_a_call(attempt);
         if denies && calls > 0 {
             let what = format!("{key} is {} after its phone rang", state.name());
             self.violated(Invariant::PlacedIsKnown, what);

@@ -303,3 +303,21 @@ const fn is_over(state: State) -> bool {
         | State::NeedsReview => false,
     }
 }
+
+/// Whether this attempt says that no call was started for it. Written out here, and not asked of
+/// the product, so that the judge does not share its mistakes.
+fn denies_a_call(attempt: &Attempt) -> bool {
+    let started = attempt.settled.as_ref().is_some_and(|s| s.call_started);
+    match attempt.state {
+        State::Queued | State::Deferred | State::Refused | State::Reserved | State::NotDialed => {
+            true
+        }
+        State::Canceled => !started,
+        State::Dialing
+        | State::Answered
+        | State::Ended
+        | State::NotConnected
+        | State::Uncertain
+        | State::NeedsReview => false,
+    }
+}

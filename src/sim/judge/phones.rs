@@ -3,7 +3,7 @@
 use sha2::Digest;
 use tokio::time::Instant;
 
-use super::{Case, Thing};
+use super::{Case, Thing, denies_a_call};
 use crate::lab::platform::{Phone, PhoneEvent};
 use crate::model::attempt::{Attempt, Placed, State};
 use crate::model::id::SessionId;
@@ -65,21 +65,7 @@ impl Case {
         let own = placed.filter(|placed| placed.session.to_string() == phone.session);
         let marked = own.is_some_and(|placed| placed.marker.is_some());
         let state = attempt.state;
-        let started = attempt.settled.as_ref().is_some_and(|s| s.call_started);
-        let denies = match state {
-            State::Queued
-            | State::Deferred
-            | State::Refused
-            | State::Reserved
-            | State::NotDialed => true,
-            State::Canceled => !started,
-            State::Dialing
-            | State::Answered
-            | State::Ended
-            | State::NotConnected
-            | State::Uncertain
-            | State::NeedsReview => false,
-        };
+        let denies = denies_a_call(attempt);
         if !marked {
             let what = format!("{key} rings without a marker of this try");
             self.violated(Invariant::MarkedFirst, what);
