@@ -113,7 +113,7 @@ impl Admission {
         let ledger = &self.door.ledger;
         let (ws, id) = (request.workspace.clone(), request.attempt.clone());
         let number = ledger.number_key(&ws, &request.private.to);
-        let fresh = self.fresh(&request, &number)?;
+        let fresh = self.fresh(&request, &number);
         let keys = vec![
             attempt_key(&ws, &id),
             contact_key(&ws, &request.spec.contact),
@@ -156,6 +156,7 @@ impl Admission {
         let Some(known) = view.attempt(ws, id)? else {
             let mut attempt = fresh.clone();
             (attempt.create_time, attempt.since) = (now, now);
+            attempt.sealed = Some(self.door.ledger.seal(ws, id, private)?);
             let entry = Entry {
                 attempt,
                 known: false,
@@ -178,7 +179,7 @@ impl Admission {
             return Ok(Decision::Keep(Err(PlaceError::IdReused { fields })));
         }
         let mut updated = known.clone();
-        let changed = self.update(&mut updated, request, fresh)?;
+        let changed = self.update(&mut updated, request)?;
         if asks_anew(&known, request.spec.keep, now) {
             let entry = Entry {
                 attempt: updated,
@@ -207,35 +208,24 @@ impl Admission {
         Ok(Decision::Keep(Ok((stays(known), seen))))
     }
 
-    /// An attempt as it would be accepted.
-    fn fresh(&self, request: &Request, number: &str) -> Result<Attempt, ledger::Error> {
+    /// An attempt as it would be accepted. It is sealed when it is: most that is asked for
+    /// again is known, and is answered without.
+    fn fresh(&self, request: &Request, number: &str) -> Attempt {
         let ledger = &self.door.ledger;
         let (ws, id) = (&request.workspace, &request.attempt);
         let keyed = Keyed {
             fingerprint: ledger.fingerprint(&fixed(&request.spec, number)),
             number_key: number.to_owned(),
             number_mask: request.private.to.mask(),
-            sealed: Some(ledger.seal(ws, id, &request.private)?),
+            sealed: None,
         };
         let (ws, id, spec) = (ws.clone(), id.clone(), request.spec.clone());
-        Ok(Attempt::new(
-            ws,
-            id,
-            spec,
-            keyed,
-            ledger.epoch().id,
-            Time::ZERO,
-        ))
+        Attempt::new(ws, id, spec, keyed, ledger.epoch().id, Time::ZERO)
     }
 
     /// Takes the changed mutable fields over, where the attempt waits; whether there were
     /// any. The intent's time stays that of the first call, and a back-off is not shortened.
-    fn update(
-        &self,
-        known: &mut Attempt,
-        request: &Request,
-        fresh: &Attempt,
-    ) -> Result<bool, ledger::Error> {
+    fn update(&self, known: &mut Attempt, request: &Request) -> Result<bool, ledger::Error> {
         let waits = matches!(known.state, State::Queued | State::Deferred) || known.history_lost();
         if !waits {
             return Ok(false);
@@ -260,7 +250,8 @@ impl Admission {
             *until = not_before.unwrap_or(*until).min(*until);
         }
         known.spec = spec;
-        known.sealed.clone_from(&fresh.sealed);
+        let (ws, id) = (&request.workspace, &request.attempt);
+        known.sealed = Some(self.door.ledger.seal(ws, id, &request.private)?);
         Ok(true)
     }
 
