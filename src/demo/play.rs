@@ -3,10 +3,13 @@
 use serde_json::json;
 
 use super::run::Error;
-use super::script::{Call, Scene};
+use super::script::{Call, STORM, Scene};
 use super::side::Side;
 use super::times::PACE;
 use crate::lab::stack;
+
+/// So many webhooks arrive twice, since their answers are lost.
+const WEBHOOKS_TWICE: u32 = 12;
 
 /// Everything up to the last message; what then still moves is waited for by the caller.
 pub(super) async fn play(side: &Side) -> Result<(), Error> {
@@ -17,6 +20,7 @@ pub(super) async fn play(side: &Side) -> Result<(), Error> {
         side.queue.send(call, None);
     }
     over(side).await?;
+    outage(side).await?;
     kill(side).await?;
     flush(side).await?;
     over(side).await?;
@@ -36,11 +40,14 @@ async fn campaign(side: &Side) -> Result<(), Error> {
         side.queue.send(call.clone(), None);
         side.ringing(&call).await?;
     }
+    // Each webhook from here on comes twice, until so many have.
+    let twice = json!({"name": "webhook_answer_lost", "times": WEBHOOKS_TWICE});
+    side.sandbox.throw(&twice).await?;
     let mut pace = tokio::time::interval(PACE);
     for scene in Scene::ALL {
         if matches!(
             scene,
-            Scene::Answered | Scene::Overload | Scene::Killed | Scene::TrunkFlush
+            Scene::Answered | Scene::Overload | Scene::Outage | Scene::Killed | Scene::TrunkFlush
         ) {
             continue;
         }
@@ -61,6 +68,10 @@ async fn campaign(side: &Side) -> Result<(), Error> {
             }
         }
     }
+    for call in of(side, Scene::Storm) {
+        side.ringing(&call).await?;
+        side.queue.storm(&call, STORM);
+    }
     for call in of(side, Scene::Canceled) {
         side.ringing(&call).await?;
         side.worker.cancel(&call).await;
@@ -76,6 +87,29 @@ async fn lose_reply(side: &Side, call: &Call) -> Result<(), stack::Error> {
         "to": call.to,
     });
     side.sandbox.throw(&fault).await
+}
+
+/// A call whose reply is lost while no webhook arrives: nobody tells what became of it, so it
+/// has to be looked for.
+async fn outage(side: &Side) -> Result<(), Error> {
+    side.say("no webhook arrives any more");
+    let outage = |times| json!({"name": "webhook_outage", "times": times});
+    side.sandbox.throw(&outage(u32::MAX)).await?;
+    let calls = of(side, Scene::Outage);
+    for call in calls.clone() {
+        lose_reply(side, &call).await?;
+        side.queue.send(call, None);
+    }
+    over(side).await?;
+    side.until("the end of a call that nobody tells of", |view| {
+        calls.iter().all(|call| {
+            let seen = view.seen(call);
+            seen.over || seen.failed
+        })
+    })
+    .await?;
+    side.sandbox.throw(&outage(0)).await?;
+    Ok(())
 }
 
 /// Three phones ring, the server dies, and comes back to a queue that delivers again.

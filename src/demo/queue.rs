@@ -136,6 +136,13 @@ impl Queue {
         self.worker.deliver(call).await;
     }
 
+    /// Delivers it `times` more in this moment.
+    pub(super) fn storm(&self, call: &Call, times: u32) {
+        for _ in 0..times {
+            self.deliver_apart(call.clone(), None, watch::Sender::new(Heard::Nothing));
+        }
+    }
+
     /// How a call's message stands.
     pub(super) fn message(&self, call: &str) -> Message {
         self.lock().get(call).copied().unwrap_or_default()

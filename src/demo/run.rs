@@ -157,11 +157,12 @@ impl Stage {
         })
     }
 
-    /// A platform of its own for each side: what one does must not count for the other.
-    async fn sandbox(&self, log: &str) -> Result<Arc<Sandbox>, Error> {
+    /// A platform of its own for each side: what one does must not count for the other. Its
+    /// webhooks go to `webhook`, if that side takes any.
+    async fn sandbox(&self, log: &str, webhook: Option<&str>) -> Result<Arc<Sandbox>, Error> {
         let (leeway, talk) = (show(self.config.livekit.token_leeway), show(times::TALK));
         let capacity = CAPACITY.to_string();
-        let flags = [
+        let mut flags = vec![
             "--token-leeway",
             &leeway,
             "--talk",
@@ -169,13 +170,14 @@ impl Stage {
             "--capacity",
             &capacity,
         ];
+        flags.extend(webhook.into_iter().flat_map(|url| ["--webhook", url]));
         let (home, log) = (self.folder.path(), self.folder.file(log));
         let sandbox = Sandbox::listen(&self.program, home, "127.0.0.1:0", &flags, &log).await?;
         Ok(Arc::new(sandbox))
     }
 
     async fn naive(&self) -> Result<Side, Error> {
-        let sandbox = self.sandbox("sandbox-naive.log").await?;
+        let sandbox = self.sandbox("sandbox-naive.log", None).await?;
         let naive = Naive::start(
             &sandbox.url(),
             self.config.livekit.credentials()?,
@@ -188,13 +190,16 @@ impl Stage {
     }
 
     async fn ours(&self, log: &Path) -> Result<(Arc<Ours>, Side), Error> {
-        let sandbox = self.sandbox("sandbox.log").await?;
+        let webhooks = stack::free_address()?.to_string();
+        let url = format!("http://{webhooks}{}", crate::inbox::http::PATH);
+        let sandbox = self.sandbox("sandbox.log", Some(&url)).await?;
         let config = self.folder.file("demo.toml");
         fs::write(&config, times::CONFIG).map_err(|why| file(&config, why))?;
         let setup = ServeSetup {
             config: vec![config],
             store: Some(self.folder.store("calls.db")),
             log: Some(log.to_owned()),
+            webhook_listen: Some(webhooks),
             ..ServeSetup::default()
         };
         let setup = setup.set("livekit.url", sandbox.url());

@@ -12,6 +12,8 @@ const NOBODY: &str = "nobody";
 pub(super) const CAPACITY: u32 = 8;
 /// Calls that are asked for in one moment.
 const BURST: usize = 12;
+/// Deliveries of one message in one moment, while its phone rings.
+pub(super) const STORM: u32 = 20;
 /// Phones that ring when the server is killed.
 const KILLED: usize = 3;
 
@@ -30,6 +32,8 @@ pub(super) enum Scene {
     CarrierFailure,
     /// It rings out, and the queue delivers again while it rings.
     NoAnswer,
+    /// While it rings, its message is delivered many times at once.
+    Storm,
     /// Two campaigns want one person at the same moment.
     TwoCampaigns,
     /// Nobody runs its agent.
@@ -42,6 +46,8 @@ pub(super) enum Scene {
     Canceled,
     /// More calls at once than the platform takes.
     Overload,
+    /// Its reply is lost, and no webhook arrives either.
+    Outage,
     /// The server is killed while phones ring.
     Killed,
     /// The platform has lost its trunks and made them again under other ids.
@@ -50,19 +56,21 @@ pub(super) enum Scene {
 
 impl Scene {
     /// Every scene, in the order in which it is played.
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Answered,
         Self::Busy,
         Self::Declined,
         Self::WrongNumber,
         Self::CarrierFailure,
         Self::NoAnswer,
+        Self::Storm,
         Self::TwoCampaigns,
         Self::NoAgent,
         Self::LostReply,
         Self::CallerGone,
         Self::Canceled,
         Self::Overload,
+        Self::Outage,
         Self::Killed,
         Self::TrunkFlush,
     ];
@@ -76,12 +84,14 @@ impl Scene {
             Self::WrongNumber => "the number is wrong",
             Self::CarrierFailure => "the carrier fails",
             Self::NoAnswer => "nobody answers; delivered again",
+            Self::Storm => "delivered twenty times at once",
             Self::TwoCampaigns => "two campaigns want one person",
             Self::NoAgent => "the agent never joins",
             Self::LostReply => "answered, and the reply is lost",
             Self::CallerGone => "the client leaves while it rings",
             Self::Canceled => "canceled while it rings",
             Self::Overload => "twelve at once, room for eight",
+            Self::Outage => "no reply, and no webhook either",
             Self::Killed => "kill -9 while three phones ring",
             Self::TrunkFlush => "the platform loses its trunks",
         }
@@ -109,6 +119,7 @@ impl Scene {
             Self::WrongNumber => vec![one("wrong-number", "dan", "04")],
             Self::CarrierFailure => vec![one("carrier-failure", "eve", "53")],
             Self::NoAnswer => vec![one("no-answer", "finn", "08")],
+            Self::Storm => vec![rings(self, "storm", "mia")],
             // Two numbers of one person: no lock on a number would see it.
             Self::TwoCampaigns => {
                 let second = one("survey", "gus", "20");
@@ -123,6 +134,7 @@ impl Scene {
             Self::CallerGone => vec![one("caller-gone", "jon", "23")],
             Self::Canceled => vec![rings(self, "canceled", "kim")],
             Self::Overload => many(BURST, "burst", "00"),
+            Self::Outage => vec![one("outage", "noa", "24")],
             Self::Killed => many(KILLED, "killed", "08"),
             Self::TrunkFlush => {
                 let to = format!("+999{:02}00000086", self as u8);

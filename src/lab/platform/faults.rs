@@ -93,10 +93,11 @@ enum Kind {
     Delete500,
     AgentAbsent,
     WebhookOutage,
+    WebhookAnswerLost,
 }
 
 /// Each fault's name and what it does.
-const NAMES: [(&str, Kind, &str); 18] = [
+const NAMES: [(&str, Kind, &str); 19] = [
     (
         "trunk_flush",
         Kind::TrunkFlush,
@@ -187,6 +188,11 @@ const NAMES: [(&str, Kind, &str); 18] = [
         Kind::WebhookOutage,
         "a try of a webhook reaches nobody",
     ),
+    (
+        "webhook_answer_lost",
+        Kind::WebhookAnswerLost,
+        "a webhook arrives and its answer does not, so that it is sent again",
+    ),
 ];
 
 /// What strikes a request.
@@ -255,6 +261,11 @@ impl Faults {
         self.take(|kind, _| kind == Kind::WebhookOutage).is_some()
     }
 
+    pub(super) fn webhook_answer_lost(&mut self) -> bool {
+        self.take(|kind, _| kind == Kind::WebhookAnswerLost)
+            .is_some()
+    }
+
     /// What keeps the bridge from dialing `to`.
     pub(super) fn unbridged(&mut self, to: &str) -> Option<Unbridged> {
         let (kind, _) = self.take(|kind, fault| {
@@ -312,7 +323,8 @@ impl Kind {
             | Self::Overload
             | Self::NoBridge
             | Self::AgentAbsent
-            | Self::WebhookOutage => false,
+            | Self::WebhookOutage
+            | Self::WebhookAnswerLost => false,
         }
     }
 
@@ -371,7 +383,8 @@ impl Kind {
             | Self::Overload
             | Self::NoBridge
             | Self::AgentAbsent
-            | Self::WebhookOutage => None,
+            | Self::WebhookOutage
+            | Self::WebhookAnswerLost => None,
         }
     }
 }
@@ -399,7 +412,8 @@ impl Platform {
             | Kind::Dispatch503
             | Kind::Delete500
             | Kind::AgentAbsent
-            | Kind::WebhookOutage => self.faults.arm(*kind, fault),
+            | Kind::WebhookOutage
+            | Kind::WebhookAnswerLost => self.faults.arm(*kind, fault),
         }
         Ok(())
     }

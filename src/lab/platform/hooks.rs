@@ -200,7 +200,8 @@ impl Platform {
                 status,
                 retry_after,
             } => {
-                let again = status == 429 || (status >= 500 && status != 501);
+                let lost = self.faults.webhook_answer_lost();
+                let again = lost || status == 429 || (status >= 500 && status != 501);
                 self.settle(&room, !again, retry_after);
             }
             Delivery::Lost => self.settle(&room, false, None),

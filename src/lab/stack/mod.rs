@@ -17,7 +17,7 @@ use std::process::ExitStatus;
 pub use folder::Folder;
 pub use process::{Process, Program};
 pub use sandbox::{Sandbox, plain_http};
-pub use serve::{Serve, ServeSetup, channel};
+pub use serve::{Serve, ServeSetup, channel, free_address};
 
 /// Why a process of ours could not be started, asked or ended.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,9 @@ pub enum Error {
         #[source]
         why: io::Error,
     },
+    /// No address of this host is free.
+    #[error("no address of this host is free")]
+    Address(#[source] io::Error),
     /// A process cannot be started.
     #[error("the process `{what}` cannot be started")]
     Start {

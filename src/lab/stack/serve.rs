@@ -1,5 +1,6 @@
 //! A `serve` process, and the way to it.
 
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub struct ServeSetup {
     pub store: Option<String>,
     /// Where it listens; a port of its own if `None`.
     pub listen: Option<String>,
+    /// Where it takes webhooks; a port of its own if `None`.
+    pub webhook_listen: Option<String>,
     /// The file that its stderr is added to; `serve.log` in the folder if `None`.
     pub log: Option<PathBuf>,
 }
@@ -50,7 +53,8 @@ impl ServeSetup {
         }
         let listen = self.listen.as_deref().unwrap_or("127.0.0.1:0");
         flag("--listen", listen.to_owned());
-        flag("--webhook-listen", "127.0.0.1:0".to_owned());
+        let webhooks = self.webhook_listen.as_deref().unwrap_or("127.0.0.1:0");
+        flag("--webhook-listen", webhooks.to_owned());
         if let Some(store) = &self.store {
             flag("--store", store.clone());
         }
@@ -123,6 +127,18 @@ impl Serve {
     pub async fn channel(&self) -> Result<Channel, Error> {
         channel(&self.url).await
     }
+}
+
+/// An address of this host that was free a moment ago, for a service that is to be found
+/// where its predecessor was.
+///
+/// # Errors
+///
+/// [`Error::Address`].
+pub fn free_address() -> Result<SocketAddr, Error> {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|free| free.local_addr())
+        .map_err(Error::Address)
 }
 
 /// A new connection to the service at `url`.
