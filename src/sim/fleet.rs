@@ -192,6 +192,7 @@ fn violation(violation: &Violation) -> Value {
         "seed": violation.seed,
         "calls": violation.calls,
         "at_seconds": violation.at.as_secs_f64(),
+        "story": violation.story,
         "last": violation.last,
     })
 }

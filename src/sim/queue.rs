@@ -20,6 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a message stays invisible that nobody acknowledged.
 const INVISIBLE: Duration = Duration::from_secs(30);
 
+/// The least delay with which a queue delivers again: a clock that is off, or a process that
+/// is dead, names a time that has passed.
+const SOONEST: Duration = Duration::from_secs(1);
+
 /// How long a refusal for lost history is put off; it does not happen here.
 const LOST_AGAIN: Duration = Duration::from_mins(1);
 
@@ -46,8 +50,7 @@ pub(super) async fn message(stage: Arc<Stage>, call: Wanted, begun: Instant, cha
                 match attempt.next(stage.now(), LOST_AGAIN) {
                     Next::Ack => return,
                     Next::Repeat(at) => {
-                        let pause = at.since(stage.now());
-                        sleep(pause.max(Duration::from_millis(1))).await;
+                        sleep(at.since(stage.now()).max(SOONEST)).await;
                     }
                 }
             }

@@ -78,6 +78,8 @@ pub struct Violation {
     pub calls: usize,
     /// When, since the world began.
     pub at: Duration,
+    /// What happened to the attempt that it is about, if it is about one.
+    pub story: Vec<String>,
     /// The last things that happened before, the newest last.
     pub last: Vec<String>,
 }
@@ -94,6 +96,12 @@ impl fmt::Display for Violation {
             self.what
         )?;
         for line in &self.last {
+            writeln!(f, "  {line}")?;
+        }
+        if !self.story.is_empty() {
+            writeln!(f, "and of that attempt alone:")?;
+        }
+        for line in &self.story {
             writeln!(f, "  {line}")?;
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! What a commit must not say.
 
+use std::collections::VecDeque;
+
 use serde::Deserialize;
 use sha2::Digest;
 
@@ -49,8 +51,6 @@ impl Case {
             return self.violated(Invariant::NoPanic, format!("{} is unreadable", put.key));
         };
         let key = put.key.path().to_owned();
-        let thing = Thing::Committed(version, key.clone(), attempt.state, attempt.due());
-        self.remember(thing);
         self.event(&put.key, &attempt, commit);
         let before = self.attempts.get(&key).map(|known| known.attempt.clone());
         if let Some(before) = &before {
@@ -62,9 +62,12 @@ impl Case {
             calls: 0,
             legs: 0,
             answered: false,
+            story: VecDeque::new(),
         });
         known.attempt = attempt.clone();
         let (calls, answered) = (known.calls, known.answered);
+        let thing = Thing::Committed(version, key.clone(), attempt.state, attempt.due());
+        self.remember_of(&key, thing);
         self.is_true(&key, &attempt, calls, answered && entered);
         if entered {
             self.says_answered(&key, &attempt, answered);
@@ -110,7 +113,7 @@ impl Case {
         let denies = denies_a_call(attempt);
         if denies && calls > 0 {
             let what = format!("{key} is {} after its phone rang", state.name());
-            self.violated(Invariant::PlacedIsKnown, what);
+            self.failed(key, Invariant::PlacedIsKnown, what);
         }
         // A stop that meets the answer is told as a stop.
         let named = attempt.settled.as_ref().map(|s| s.disposition);
@@ -136,7 +139,7 @@ impl Case {
         };
         if unanswered && newly_answered {
             let what = format!("{key} is called {named:?}, and was answered");
-            self.violated(Invariant::StateIsTrue, what);
+            self.failed(key, Invariant::StateIsTrue, what);
         }
     }
 
@@ -144,7 +147,7 @@ impl Case {
         let says = matches!(attempt.state, State::Answered | State::Ended);
         if says && !answered {
             let what = format!("{key} is called answered, and nobody has answered");
-            self.violated(Invariant::StateIsTrue, what);
+            self.failed(key, Invariant::StateIsTrue, what);
         }
     }
 

@@ -29,6 +29,9 @@ use clock::Check;
 /// How many of the last things a violation shows.
 const LAST: usize = 80;
 
+/// How many of the last things of the attempt that it is about.
+const STORY: usize = 30;
+
 /// Hears and judges.
 #[derive(Debug)]
 pub(super) struct Judge {
@@ -46,6 +49,8 @@ struct Known {
     legs: u32,
     /// Whether one of them was answered.
     answered: bool,
+    /// What happened to it last.
+    story: VecDeque<(Duration, Thing)>,
 }
 
 /// Everything that was heard.
@@ -234,19 +239,38 @@ impl Case {
         if self.violation.is_some() {
             return;
         }
-        let last = self.acts.iter().chain(&self.last).map(|(at, thing)| {
-            let mut line = format!("{:10.3} ", at.as_secs_f64());
-            line.push_str(&thing.to_string());
-            line
-        });
         self.violation = Some(Violation {
             invariant,
             what,
             seed: self.seed,
             calls: self.calls,
             at: self.begun.elapsed(),
-            last: last.collect(),
+            story: Vec::new(),
+            last: self.acts.iter().chain(&self.last).map(line).collect(),
         });
+    }
+
+    /// The same of a promise to one attempt, whose story is shown.
+    fn failed(&mut self, key: &str, invariant: Invariant, what: String) {
+        let news = self.violation.is_none();
+        self.violated(invariant, what);
+        if let Some(violation) = self.violation.as_mut().filter(|_| news)
+            && let Some(known) = self.attempts.get(key)
+        {
+            violation.story = known.story.iter().map(line).collect();
+        }
+    }
+
+    /// Remembers what happened to an attempt, for its story and for what happened last.
+    fn remember_of(&mut self, key: &str, thing: Thing) {
+        let at = self.begun.elapsed();
+        if let Some(known) = self.attempts.get_mut(key) {
+            if known.story.len() >= STORY {
+                known.story.pop_front();
+            }
+            known.story.push_back((at, thing.clone()));
+        }
+        self.remember(thing);
     }
 
     fn remember(&mut self, thing: Thing) {
@@ -271,6 +295,10 @@ impl Case {
     fn wall(&self) -> Time {
         self.wall_start.plus(self.begun.elapsed())
     }
+}
+
+fn line((at, thing): &(Duration, Thing)) -> String {
+    format!("{:10.3} {thing}", at.as_secs_f64())
 }
 
 impl std::fmt::Display for Thing {
