@@ -25,6 +25,21 @@ struct Stands {
     state: State,
 }
 
+/// Whether something begins in this state that a cancel forbids.
+const fn begins(state: State) -> bool {
+    match state {
+        State::Queued | State::Deferred | State::Reserved | State::Dialing => true,
+        State::Refused
+        | State::Answered
+        | State::Ended
+        | State::NotConnected
+        | State::NotDialed
+        | State::Uncertain
+        | State::NeedsReview
+        | State::Canceled => false,
+    }
+}
+
 impl Case {
     pub(super) fn committed(&mut self, p: Partition, commit: &Commit, version: Version) {
         self.digest.update(version.0.to_be_bytes());
@@ -73,6 +88,12 @@ impl Case {
             self.says_answered(&key, &attempt, answered);
         }
         self.follow(&key, &attempt);
+        if let Some(awaited) = self.awaited.get_mut(&key) {
+            for (_, tell) in awaited.extract_if(.., |(state, _)| *state == attempt.state) {
+                // Whoever waited may have lost its patience.
+                let _gone = tell.send(());
+            }
+        }
     }
 
     /// Every change of state is an event of the same commit.
@@ -100,6 +121,21 @@ impl Case {
         if from != to && is_over(from) && !before.history_lost() {
             let what = format!("{} went from {} to {}", after.id, from.name(), to.name());
             self.violated(Invariant::SettledStays, what);
+        }
+        if before.cancel.is_some() && from != to && begins(to) {
+            let what = format!("{} became {} after its cancel", after.id, to.name());
+            self.violated(Invariant::CancelHolds, what);
+        }
+        let (first, now) = (&before.spec, &after.spec);
+        let same = (
+            &first.contact,
+            &first.outreach,
+            &first.campaign,
+            &first.follows,
+        ) == (&now.contact, &now.outreach, &now.campaign, &now.follows);
+        if !before.tombstone && (!same || before.number_key != after.number_key) {
+            let what = format!("{} became another call", after.id);
+            self.violated(Invariant::SameIntent, what);
         }
         if after.tries < before.tries {
             let what = format!("{} has fewer tries than before", after.id);

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, timeout};
 
 use super::violation::{Invariant, Violation};
 use crate::lab::platform::Phone;
@@ -75,6 +75,9 @@ struct Case {
     /// How far the wall clock of a node was off at most.
     skew: Duration,
     orphans: BTreeMap<String, Instant>,
+    /// Who waits for an attempt to come into a state.
+    awaited: BTreeMap<String, Vec<(State, oneshot::Sender<()>)>>,
+    cancels: BTreeMap<State, u64>,
     last: VecDeque<(Duration, Thing)>,
     acts: VecDeque<(Duration, Thing)>,
     digest: Sha256,
@@ -114,6 +117,8 @@ impl Judge {
                 rough_until: begun,
                 skew: Duration::ZERO,
                 orphans: BTreeMap::new(),
+                awaited: BTreeMap::new(),
+                cancels: BTreeMap::new(),
                 last: VecDeque::new(),
                 acts: VecDeque::new(),
                 digest: Sha256::new(),
@@ -135,6 +140,42 @@ impl Judge {
     pub(super) fn skewed(&self, by: Duration) {
         let mut case = self.case();
         case.skew = case.skew.max(by);
+    }
+
+    /// Returns once the attempt is in this state, or after `limit`; whether it came there.
+    pub(super) async fn reaches(&self, key: &str, state: State, limit: Duration) -> bool {
+        let told = {
+            let mut case = self.case();
+            let known = case.attempts.get(key);
+            if known.is_some_and(|known| known.attempt.state == state) {
+                return true;
+            }
+            let (tell, told) = oneshot::channel();
+            let awaited = case.awaited.entry(key.to_owned()).or_default();
+            awaited.push((state, tell));
+            told
+        };
+        timeout(limit, told).await.is_ok_and(|told| told.is_ok())
+    }
+
+    /// The calls of an attempt, its phones that ring or talk now, and whether one answered.
+    pub(super) fn truth(&self, key: &str) -> (u32, u32, bool) {
+        let case = self.case();
+        let known = case.attempts.get(key);
+        known.map_or((0, 0, false), |k| (k.calls, k.legs, k.answered))
+    }
+
+    /// An attempt is canceled in the state in which it is now.
+    pub(super) fn cancels_at(&self, key: &str) {
+        let mut case = self.case();
+        if let Some(state) = case.attempts.get(key).map(|known| known.attempt.state) {
+            *case.cancels.entry(state).or_default() += 1;
+        }
+    }
+
+    /// How many cancels came in each state.
+    pub(super) fn cancels(&self) -> BTreeMap<State, u64> {
+        self.case().cancels.clone()
     }
 
     /// Looks at what time alone breaks: call it every few seconds, with the rooms that live.
