@@ -18,6 +18,9 @@ pub(super) struct View<'a> {
     pub agent_grace: Duration,
     /// How long the leg must be missing: a platform that restarts lists it again soon.
     pub confirm: Duration,
+    /// How long no node must answer for a room that is listed: a node that cannot be reached
+    /// for a moment goes on with its calls.
+    pub node_grace: Duration,
 }
 
 /// What is to be done with an attempt in ANSWERED.
@@ -38,7 +41,7 @@ pub(super) fn plan(view: &View<'_>) -> Planned {
 
 fn present(view: &View<'_>) -> Planned {
     match view.watched.agent_missing {
-        None => Planned::new(Step::Keep, "somebody talks"),
+        None => living(view),
         Some(missing) if missing < view.agent_grace => Planned::new(
             Step::Again(view.agent_grace.saturating_sub(missing)),
             "the agent is gone: it may come back",
@@ -46,6 +49,23 @@ fn present(view: &View<'_>) -> Planned {
         Some(_) => Planned::new(
             Step::RecordStop(StopWhy::AgentLost),
             "the agent is gone and did not come back",
+        ),
+    }
+}
+
+/// Everybody is listed; a platform that was killed as a whole lists them for ever.
+fn living(view: &View<'_>) -> Planned {
+    let silent = view.watched.node_silent.unwrap_or_default();
+    match view.sight.lives {
+        None => Planned::new(Step::Ask(Question::Lives), "one more answer decides"),
+        Some(true) => Planned::new(Step::Keep, "somebody talks"),
+        Some(false) if silent < view.node_grace => Planned::new(
+            Step::Again(view.node_grace.saturating_sub(silent)),
+            "no node answers for the room: once more",
+        ),
+        Some(false) => Planned::new(
+            Step::Over(Ending::RoomGone),
+            "the leg is listed, and no node answers for the room: a stale record",
         ),
     }
 }
@@ -93,6 +113,7 @@ mod tests {
             watched,
             agent_grace: 10 * SECOND,
             confirm: 5 * SECOND,
+            node_grace: 30 * SECOND,
         })
         .step
     }
@@ -128,9 +149,27 @@ mod tests {
     }
 
     #[test]
+    fn a_leg_that_is_listed_is_over_once_no_node_answers_for_its_room() {
+        let attempt = attempt(State::Answered);
+        let mut watched = watched(false);
+        let mut sight = present(CallStatus::Active);
+        assert_eq!(of(&attempt, &sight, &watched), Step::Ask(Question::Lives));
+        sight.lives = Some(true);
+        assert_eq!(of(&attempt, &sight, &watched), Step::Keep);
+        sight.lives = Some(false);
+        watched.node_silent = Some(Duration::ZERO);
+        assert_eq!(of(&attempt, &sight, &watched), Step::Again(30 * SECOND));
+        watched.node_silent = Some(29 * SECOND);
+        assert_eq!(of(&attempt, &sight, &watched), Step::Again(SECOND));
+        watched.node_silent = Some(30 * SECOND);
+        assert_eq!(of(&attempt, &sight, &watched), Step::Over(Ending::RoomGone));
+    }
+
+    #[test]
     fn nobody_talks_to_an_agent_that_is_gone_for_longer_than_ten_seconds() {
         let attempt = attempt(State::Answered);
-        let sight = present(CallStatus::Active);
+        let mut sight = present(CallStatus::Active);
+        sight.lives = Some(true);
         let mut watched = watched(false);
         assert_eq!(of(&attempt, &sight, &watched), Step::Keep);
         watched.agent_missing = Some(4 * SECOND);
@@ -142,7 +181,8 @@ mod tests {
 
     #[test]
     fn only_a_stop_that_hangs_up_ends_a_call_in_which_somebody_talks() {
-        let sight = present(CallStatus::Active);
+        let mut sight = present(CallStatus::Active);
+        sight.lives = Some(true);
         let spares = stopped(State::Answered, Mode::StopRinging);
         assert_eq!(of(&spares, &sight, &watched(false)), Step::Keep);
         let hangs_up = stopped(State::Answered, Mode::HangUp);

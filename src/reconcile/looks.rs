@@ -130,7 +130,8 @@ impl Reconciler {
         round: &Round,
     ) -> Result<(), Error> {
         let now = self.ledger.now();
-        let Some((watched, news)) = self.watches.looked(watch.session, sent, now, &sight) else {
+        let Some((mut watched, news)) = self.watches.looked(watch.session, sent, now, &sight)
+        else {
             return Ok(());
         };
         // Most looks show what the last one did, and cost the ledger nothing.
@@ -151,13 +152,16 @@ impl Reconciler {
         let mut planned = self.plan(&known, &sight, &watched);
         while let Step::Ask(question) = planned.step {
             let asked = self.ask(question, &known, round).await;
-            if asked.is_none() {
+            let Some(answer) = asked else {
                 planned = self.plan_unanswered(&known, &watched);
                 break;
-            }
+            };
             match question {
                 Question::Trunk => sight.trunk = asked,
-                Question::Lives => sight.lives = asked,
+                Question::Lives => {
+                    sight.lives = asked;
+                    watched.node_silent = self.watches.node_answered(watch.session, answer);
+                }
             }
             planned = self.plan(&known, &sight, &watched);
         }
@@ -258,6 +262,7 @@ impl Reconciler {
                 watched,
                 agent_grace: self.agent_grace(known),
                 confirm: self.config.reconcile.look_gap_max,
+                node_grace: self.config.reconcile.answered_look,
             }),
             State::Queued
             | State::Deferred

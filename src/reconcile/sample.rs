@@ -100,6 +100,7 @@ pub(super) fn watched(past_horizon: bool) -> Watched {
         gap: Duration::from_secs(2),
         callee_missing: None,
         agent_missing: None,
+        node_silent: None,
     }
 }
 

@@ -140,6 +140,11 @@ impl Watches {
         Some(watch.unanswered(&self.pace))
     }
 
+    /// Takes down whether a node answered for the room; how long none has.
+    pub(super) fn node_answered(&self, session: SessionId, answered: bool) -> Option<Duration> {
+        self.lock().get_mut(&session)?.node_answered(answered)
+    }
+
     /// Looks again after `pause`.
     pub(super) fn again(&self, session: SessionId, pause: Duration) {
         if let Some(watch) = self.lock().get_mut(&session) {

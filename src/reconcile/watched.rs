@@ -45,6 +45,8 @@ pub(super) struct Watch {
     /// Since when the callee, and since when its agent, is missing without a break.
     callee_missing: Option<Instant>,
     agent_missing: Option<Instant>,
+    /// Since when no node answers for the room, as often as it was asked.
+    node_silent: Option<Instant>,
     /// What was last shown, so that only news are written.
     pub shown: Option<Sight>,
     /// When it is looked at next.
@@ -76,6 +78,8 @@ pub(super) struct Watched {
     /// How long the callee and the agent have been missing without a break.
     pub callee_missing: Option<Duration>,
     pub agent_missing: Option<Duration>,
+    /// How long no node has answered for the room.
+    pub node_silent: Option<Duration>,
 }
 
 impl Watched {
@@ -120,6 +124,7 @@ impl Watch {
             seen: false,
             callee_missing: None,
             agent_missing: None,
+            node_silent: None,
             shown: None,
             due: Instant::now(),
         }
@@ -195,6 +200,14 @@ impl Watch {
         (watched, news)
     }
 
+    /// Whether a node answered for the room just now; how long none has.
+    pub(super) fn node_answered(&mut self, answered: bool) -> Option<Duration> {
+        let now = Instant::now();
+        self.node_silent = (!answered).then(|| self.node_silent.unwrap_or(now));
+        self.node_silent
+            .map(|since| now.saturating_duration_since(since))
+    }
+
     /// Nobody answered: it proves nothing, and the next look comes in its turn.
     pub(super) fn unanswered(&mut self, pace: &Pace) -> Watched {
         let now = Instant::now();
@@ -240,6 +253,9 @@ impl Watch {
                 .map(|since| now.saturating_duration_since(since)),
             agent_missing: self
                 .agent_missing
+                .map(|since| now.saturating_duration_since(since)),
+            node_silent: self
+                .node_silent
                 .map(|since| now.saturating_duration_since(since)),
         }
     }

@@ -8,6 +8,6 @@ pub mod budget;
 pub mod clock;
 pub mod ids;
 pub mod life;
-pub mod mutant;
+pub(crate) mod mutant;
 pub mod stop;
 pub mod tasks;

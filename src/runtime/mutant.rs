@@ -1,11 +1,12 @@
 //! Deliberate faults of the product, which show that the simulation can fail.
 //!
-//! Each site is one line that asks [`is`]. Without the feature `mutants` that is a constant
-//! `false`, so nothing of them is in a program that serves.
+//! Each site is one line that asks [`is`]. Only where the library is compiled for its own unit
+//! tests is that a question; everywhere else it is a constant `false`, so that nothing of them
+//! is in a program that serves, and nothing there could choose one.
 
 /// A deliberate fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mutant {
+pub(crate) enum Mutant {
     /// The dial leaves before the attempt marker is written.
     MarkerAfterDial,
     /// A try's session is no fence: an old try settles and marks what a new one became.
@@ -42,34 +43,40 @@ pub enum Mutant {
     EventLeftOut,
 }
 
-#[cfg(not(feature = "mutants"))]
-mod chosen {
-    use super::Mutant;
-
-    /// Whether this fault is committed: never.
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "nothing of a mutant may be in a program that serves"
-    )]
-    #[must_use]
-    pub const fn is(_mutant: Mutant) -> bool {
-        false
-    }
+/// Whether this fault is committed: never, outside the library's own tests.
+#[cfg(not(test))]
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "nothing of a mutant may be in a program that serves"
+)]
+pub(crate) const fn is(_mutant: Mutant) -> bool {
+    false
 }
 
-#[cfg(feature = "mutants")]
+#[cfg(test)]
+pub(crate) use chosen::{choose, is};
+
+#[cfg(test)]
 mod chosen {
-    use super::Mutant;
     use std::cell::Cell;
+
+    use super::Mutant;
 
     thread_local! {
         static CHOSEN: Cell<Option<Mutant>> = const { Cell::new(None) };
     }
 
     impl Mutant {
-        /// All of them, those that need a rare moment last.
-        pub const ALL: [Self; 17] = [
+        /// All of them, those that need the most worlds first.
+        pub(crate) const ALL: [Self; 17] = [
+            Self::NoHoldAfterEnd,
+            Self::NoFence,
+            Self::TokenAtSend,
+            Self::RoomNotDeleted,
+            Self::UncertainFreesHold,
+            Self::CancelIgnoredAtMarker,
+            Self::ReceiptTwice,
             Self::MarkerAfterDial,
             Self::HealAnyNotFound,
             Self::GuardAfterMarker,
@@ -78,28 +85,18 @@ mod chosen {
             Self::DialAgain,
             Self::ExpectWithoutContact,
             Self::RoomUsedAgain,
-            Self::ReceiptTwice,
             Self::WebhookWritesMarker,
-            Self::CancelIgnoredAtMarker,
             Self::EventLeftOut,
-            Self::NoHoldAfterEnd,
-            Self::UncertainFreesHold,
-            Self::RoomNotDeleted,
-            Self::NoFence,
-            Self::TokenAtSend,
         ];
     }
 
     /// Whether this fault is committed on this thread.
-    #[must_use]
-    pub fn is(mutant: Mutant) -> bool {
+    pub(crate) fn is(mutant: Mutant) -> bool {
         CHOSEN.get() == Some(mutant)
     }
 
     /// From now on this thread commits this fault, or none.
-    pub fn choose(mutant: Option<Mutant>) {
+    pub(crate) fn choose(mutant: Option<Mutant>) {
         CHOSEN.set(mutant);
     }
 }
-
-pub use chosen::*;

@@ -21,8 +21,12 @@ pub(super) enum Blow {
     Halt(Duration),
     /// One placement stands still for so long.
     Hold(Duration),
+    /// One placement stands still for so long, right after its marker was sent to the store.
+    HoldMarked(Duration),
     /// One placement is dropped, with its guards.
     Drop,
+    /// One task that serves a request, a webhook or a try panics.
+    Panic,
 }
 
 /// The blow that waits for a node.
@@ -39,6 +43,9 @@ struct State {
     blow: Option<(Blow, u64)>,
     halted: Option<Instant>,
     held: BTreeMap<u64, Instant>,
+    /// The task that was polled last.
+    polled: Option<(&'static str, u64)>,
+    panics: u64,
 }
 
 impl Armed {
@@ -60,6 +67,31 @@ impl Armed {
     /// Nothing falls any more; whether something still waited to.
     pub(super) fn disarm(&self) -> bool {
         self.state().blow.take().is_some()
+    }
+
+    /// The task that is polled sends a marker to the store: whether it stands still from now.
+    pub(super) fn marks(&self) -> bool {
+        let mut state = self.state();
+        match (state.blow, state.polled) {
+            (Some((Blow::HoldMarked(span), _)), Some((placement::TASK, id))) => {
+                state.blow = None;
+                state.held.insert(id, Instant::now() + span);
+                self.struck.notify_one();
+                true
+            }
+            (Some(_) | None, _) => false,
+        }
+    }
+
+    /// The process ends by itself.
+    pub(super) fn leave(&self) {
+        self.life.end();
+        self.died.notify_one();
+    }
+
+    /// How many tasks were made to panic.
+    pub(super) fn panics(&self) -> u64 {
+        self.state().panics
     }
 
     /// Returns when a blow has fallen.
@@ -93,7 +125,11 @@ impl Armed {
                 state.halted = Some(now + span);
                 Step::Pause
             }
-            Blow::Hold(span) => {
+            Blow::Panic => {
+                state.panics += 1;
+                Step::Panic
+            }
+            Blow::Hold(span) | Blow::HoldMarked(span) => {
                 state.held.insert(id, now + span);
                 Step::Pause
             }
@@ -102,12 +138,18 @@ impl Armed {
     }
 }
 
+/// Tasks that serve one request, webhook or try: what panics in them ends with them.
+const FOR_ONE: [&str; 4] = [placement::TASK, "delivery", "webhook", "cancel"];
+
 impl Blow {
     /// Whether it may fall at a poll of this task.
     fn befalls(self, task: &str) -> bool {
         match self {
             Self::Crash | Self::Halt(_) => true,
             Self::Hold(_) | Self::Drop => task == placement::TASK,
+            // It falls at a commit.
+            Self::HoldMarked(_) => false,
+            Self::Panic => FOR_ONE.contains(&task),
         }
     }
 }
@@ -131,6 +173,7 @@ impl Polls for Armed {
             }
             None => {}
         }
+        state.polled = Some((name, id));
         let Some((blow, left)) = &mut state.blow else {
             return Step::Run;
         };

@@ -93,6 +93,21 @@ impl Wanted {
         format!("a{}", self.number)
     }
 
+    /// How the judge calls it.
+    pub(super) fn key(&self) -> String {
+        format!("{}/{}", self.workspace(), self.id())
+    }
+
+    /// The same key for somebody else, who answers.
+    pub(super) fn of_another_contact(&self) -> Self {
+        Self {
+            contact: self.contact + 1_000_000,
+            to: self.to + 1_000_000,
+            script: 0,
+            ..self.clone()
+        }
+    }
+
     /// The workspace that it is in.
     pub(super) const fn workspace(&self) -> &'static str {
         if self.workspace == 0 { "w" } else { "v" }

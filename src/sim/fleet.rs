@@ -34,6 +34,8 @@ pub struct Report {
     pub digest: String,
     /// SIP calls that were started.
     pub started: u64,
+    /// Cancels by the state of their attempt at that moment.
+    pub cancels: BTreeMap<State, u64>,
     /// Attempts by state at the end of their world.
     pub states: BTreeMap<State, u64>,
     /// The broken promises, at most one a world.
@@ -104,6 +106,7 @@ fn play_all(
         seed,
         digest: String::new(),
         started: 0,
+        cancels: BTreeMap::new(),
         states: BTreeMap::new(),
         violations: Vec::new(),
         elapsed: Duration::ZERO,
@@ -113,6 +116,9 @@ fn play_all(
         let world = world?;
         digest.update(world.digest);
         report.started += world.started;
+        for (state, count) in world.cancels {
+            *report.cancels.entry(state).or_default() += count;
+        }
         for (state, count) in world.states {
             *report.states.entry(state).or_default() += count;
         }
@@ -162,6 +168,7 @@ impl Report {
     #[must_use]
     pub fn json(&self) -> Value {
         let states: BTreeMap<_, _> = self.states.iter().map(|(s, n)| (s.name(), n)).collect();
+        let cancels: BTreeMap<_, _> = self.cancels.iter().map(|(s, n)| (s.name(), n)).collect();
         let doubled = [
             Invariant::OneCall,
             Invariant::OneLegPerContact,
@@ -179,6 +186,7 @@ impl Report {
             "uncertain": self.in_state(State::Uncertain),
             "needs_review": self.in_state(State::NeedsReview),
             "by_state": states,
+            "cancels_by_state": cancels,
             "elapsed_seconds": self.elapsed.as_secs_f64(),
             "violations": self.violations.iter().take(SHOWN).map(violation).collect::<Vec<_>>(),
         })
@@ -192,6 +200,7 @@ fn violation(violation: &Violation) -> Value {
         "seed": violation.seed,
         "calls": violation.calls,
         "at_seconds": violation.at.as_secs_f64(),
+        "story": violation.story,
         "last": violation.last,
     })
 }

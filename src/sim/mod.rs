@@ -19,6 +19,9 @@ mod chance;
 pub mod fleet;
 mod judge;
 mod mail;
+#[cfg(test)]
+mod mutants;
+mod people;
 mod plan;
 mod play;
 mod queue;

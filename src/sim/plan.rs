@@ -27,6 +27,12 @@ pub struct Plan {
     pub webhooks: bool,
     /// Of a hundred calls so many are canceled.
     pub cancels: f64,
+    /// Of a hundred calls so many keys are used again for another call.
+    pub reuses: f64,
+    /// Of a hundred attempts that wait for a person so many are resolved by one.
+    pub resolves: f64,
+    /// How often a whole campaign is canceled.
+    pub bulk: u64,
     /// What goes wrong.
     pub storm: Storm,
 }
@@ -41,6 +47,12 @@ pub struct Storm {
     pub pause: Option<Duration>,
     /// A placement is dropped with its guards, as by a panic.
     pub drop: Option<Duration>,
+    /// One placement stands still right after its marker.
+    pub marked: Option<Duration>,
+    /// A task that serves a request, a webhook or a try panics.
+    pub panic: Option<Duration>,
+    /// A process is told to end, and drains.
+    pub drain: Option<Duration>,
     /// The share of store calls that go wrong.
     pub store: f64,
     /// The store refuses everything for seconds.
@@ -75,10 +87,13 @@ impl Plan {
                 0.0
             }
         };
-        let storm = Storm {
+        let mut storm = Storm {
             crash: every(0.5, 20, 200),
             pause: every(0.4, 2, 100),
             drop: every(0.3, 10, 100),
+            marked: None,
+            panic: None,
+            drain: None,
             store: part(0.4, 0.02),
             outage: every(0.2, 30, 200),
             wire: every(0.5, 1, 30),
@@ -89,7 +104,7 @@ impl Plan {
         };
         let each = chance.millis(300, 2_000);
         let count = u32::try_from(calls).unwrap_or(u32::MAX);
-        Self {
+        let mut plan = Self {
             seed,
             calls,
             nodes,
@@ -98,7 +113,23 @@ impl Plan {
             contacts: (calls / 2).max(1) + chance.index(calls.max(1)),
             webhooks: chance.hits(0.8),
             cancels: part(0.6, 0.3),
-            storm,
-        }
+            reuses: 0.0,
+            resolves: 0.0,
+            bulk: 0,
+            storm: storm.clone(),
+        };
+        // Drawn last, so that the worlds of old seeds stay what they were but for these.
+        storm.marked = every(0.2, 5, 60);
+        storm.panic = every(0.3, 5, 60);
+        storm.drain = every(0.2, 20, 200);
+        plan.reuses = part(0.3, 0.2);
+        plan.resolves = part(0.5, 1.0);
+        plan.bulk = if chance.hits(0.3) {
+            1 + chance.below(3)
+        } else {
+            0
+        };
+        plan.storm = storm;
+        plan
     }
 }

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::calls::wanted;
 use super::chance::Chance;
 use super::mail::Mail;
+use super::people;
 use super::plan::Plan;
 use super::queue;
 use super::stage::Stage;
@@ -35,6 +36,8 @@ pub struct Played {
     pub states: BTreeMap<State, u64>,
     /// SIP calls that were started.
     pub started: u64,
+    /// Cancels by the state of their attempt at that moment.
+    pub cancels: BTreeMap<State, u64>,
     /// The hash over all that happened: the same for the same seed.
     pub digest: [u8; 32],
     /// The broken promise that ended it.
@@ -74,6 +77,7 @@ pub async fn play(plan: Plan) -> anyhow::Result<Played> {
     Ok(Played {
         states: judge.states(),
         started: judge.started(),
+        cancels: judge.cancels(),
         digest: judge.digest(),
         violation: judge.violation(),
     })
@@ -99,6 +103,9 @@ fn storm(stage: &Arc<Stage>) {
         (storm.crash, Kind::Crash),
         (storm.pause, Kind::Pause),
         (storm.drop, Kind::Drop),
+        (storm.marked, Kind::Marked),
+        (storm.panic, Kind::Panic),
+        (storm.drain, Kind::Drain),
     ];
     let there: Vec<(Duration, Kind)> = all
         .into_iter()
@@ -119,11 +126,24 @@ fn callers(stage: &Arc<Stage>, begun: Instant) {
     for call in calls {
         let of = Arc::clone(stage);
         if chance.hits(stage.plan.cancels) {
-            let cancel = queue::cancel(Arc::clone(stage), call.clone(), begun, chance.clone());
+            let cancel = people::cancel(Arc::clone(stage), call.clone(), begun, chance.clone());
             stage.tasks.spawn("cancels", cancel);
+        }
+        if chance.hits(stage.plan.resolves) {
+            let resolve = people::resolve(Arc::clone(stage), call.clone(), begun, chance.clone());
+            stage.tasks.spawn("resolves", resolve);
+        }
+        if chance.hits(stage.plan.reuses) {
+            let reuse = people::reuse(Arc::clone(stage), call.clone(), begun, chance.clone());
+            stage.tasks.spawn("reuses", reuse);
         }
         let message = queue::message(of, call, begun, chance.clone());
         stage.tasks.spawn("message", message);
+    }
+    let bulk = Chance::new(stage.plan.seed, "bulk");
+    for _ in 0..stage.plan.bulk {
+        let cancel = people::cancel_campaign(Arc::clone(stage), bulk.clone());
+        stage.tasks.spawn("bulk", cancel);
     }
 }
 

@@ -1,5 +1,4 @@
-//! The queue in front: it delivers at least once, and now and then loses, doubles or delays;
-//! and those who change their minds.
+//! The queue in front: it delivers at least once, and now and then loses, doubles or delays.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +8,20 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::calls::Wanted;
 use super::chance::Chance;
-use super::stage::{Alive, Stage};
-use crate::admission::{CancelCommand, PlaceError};
-use crate::model::attempt::{Attempt, Mode, Next};
+use super::stage::Stage;
+use crate::admission::PlaceError;
+use crate::model::attempt::{Attempt, Next};
 use crate::model::request::Request;
 
 /// How long a consumer waits for the answer to its `PlaceCall`.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long a message stays invisible that nobody acknowledged.
 const INVISIBLE: Duration = Duration::from_secs(30);
+
+/// The least delay with which a queue delivers again: a clock that is off, or a process that
+/// is dead, names a time that has passed.
+const SOONEST: Duration = Duration::from_secs(1);
 
 /// How long a refusal for lost history is put off; it does not happen here.
 const LOST_AGAIN: Duration = Duration::from_mins(1);
@@ -46,11 +49,12 @@ pub(super) async fn message(stage: Arc<Stage>, call: Wanted, begun: Instant, cha
                 match attempt.next(stage.now(), LOST_AGAIN) {
                     Next::Ack => return,
                     Next::Repeat(at) => {
-                        let pause = at.since(stage.now());
-                        sleep(pause.max(Duration::from_millis(1))).await;
+                        sleep(at.since(stage.now()).max(SOONEST)).await;
                     }
                 }
             }
+            // Another call has the key: its message came first.
+            Some(Err(PlaceError::IdReused { .. })) => return,
             // Nothing was decided, or the acknowledgement was lost.
             Some(Ok(_)) => sleep(INVISIBLE).await,
             Some(Err(_)) | None => sleep(chance.millis(200, 8_000)).await,
@@ -68,7 +72,7 @@ fn twice(stage: &Arc<Stage>, request: &Request, chance: &Chance) {
 }
 
 /// Hands a request to a node that lives. `None`: no answer came.
-async fn deliver(
+pub(super) async fn deliver(
     stage: &Stage,
     chance: &Chance,
     request: Request,
@@ -83,45 +87,4 @@ async fn deliver(
         drop(tell.send(placed.map(|(attempt, _)| attempt)));
     });
     timeout(PATIENCE, told).await.ok()?.ok()
-}
-
-/// Somebody changes their mind about a call, at some moment of it.
-pub(super) async fn cancel(stage: Arc<Stage>, call: Wanted, begun: Instant, chance: Chance) {
-    sleep_until(begun + call.at).await;
-    let most = chance.of(800, &[3_000, 30_000, 120_000]);
-    sleep(chance.millis(0, most)).await;
-    for _ in 0..=chance.below(2) {
-        let Some(alive) = stage.any(&chance) else {
-            return;
-        };
-        let modes = [Mode::StopRinging, Mode::HangUp];
-        let mode = chance.of(Mode::BeforeDial, &modes);
-        let (Ok(workspace), Ok(attempt)) = (call.workspace().parse(), call.id().parse()) else {
-            return;
-        };
-        let command = CancelCommand {
-            workspace,
-            attempt,
-            mode,
-            allow_missing: chance.hits(0.5),
-            reason: "the contact asked for it".to_owned(),
-            requested_by: "scheduler".to_owned(),
-        };
-        let id = call.id();
-        stage
-            .judge
-            .did(Duration::ZERO, || format!("cancel {id} {mode:?}"));
-        canceled(&alive, command).await;
-        sleep(chance.millis(0, 20_000)).await;
-    }
-}
-
-async fn canceled(alive: &Alive, command: CancelCommand) {
-    let (tell, told) = oneshot::channel();
-    let admission = Arc::clone(alive.node.admission());
-    alive.node.tasks().spawn("cancel", async move {
-        let _gone = tell.send(admission.cancel(&command).await.is_ok());
-    });
-    // What came of it is seen in the ledger.
-    drop(timeout(PATIENCE, told).await);
 }

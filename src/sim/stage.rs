@@ -185,6 +185,7 @@ impl Stage {
             self.judge.did(LEASE, || format!("node {at} starts"));
             alive.armed.died().await;
             *slot.lock() = None;
+            self.panics(&alive);
             self.judge.did(LEASE, || format!("node {at} dies"));
             alive.node.tasks().abort_all();
             if !alive.node.tasks().idle(Duration::from_secs(1)).await {
@@ -212,6 +213,7 @@ impl Stage {
             sky: Arc::clone(&self.sky),
             judge: Arc::clone(&self.judge),
             chance: slot.chance.clone(),
+            armed: Arc::clone(&armed),
         };
         let store = Arc::new(self.store.reopen().scripted(Arc::new(faulty)));
         let seed = self.plan.seed ^ (starts << 8) ^ ((slot.number as u64) << 56);
@@ -231,9 +233,19 @@ impl Stage {
         Some(Arc::new(Alive { node, armed, life }))
     }
 
+    /// Nothing panics in a node but what was made to.
+    fn panics(&self, alive: &Alive) {
+        let (all, made) = (alive.node.tasks().panics(), alive.armed.panics());
+        if all > made {
+            let what = format!("{} tasks of a node panicked by themselves", all - made);
+            self.judge.broken(Invariant::NoPanic, what);
+        }
+    }
+
     /// Everything dies at once, at the end of a world.
     pub(super) fn strike(&self) {
         for alive in self.slots.iter().filter_map(Slot::alive) {
+            self.panics(&alive);
             alive.life.end();
             alive.node.tasks().abort_all();
         }

@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::armed::Armed;
 use super::chance::Chance;
 use super::judge::Judge;
 use super::stage::Sky;
+use crate::ledger::record::BY_STATE;
+use crate::ledger::store::Kind;
 use crate::ledger::store::memory::{Call, Fate, Script};
+use crate::model::attempt::State;
 
 /// How long a wake-up is put off by a claim whose answer was lost: the longest lease.
 pub(super) const LEASE: Duration = Duration::from_secs(40);
@@ -20,10 +24,31 @@ pub(super) struct Faulty {
     pub(super) sky: Arc<Sky>,
     pub(super) judge: Arc<Judge>,
     pub(super) chance: Chance,
+    pub(super) armed: Arc<Armed>,
+}
+
+/// Whether this commit writes an attempt that is dialed.
+fn dials(call: Call<'_>) -> bool {
+    let Call::Commit(_, commit) = call else {
+        return false;
+    };
+    let dialing = State::Dialing.name();
+    commit.put.iter().any(|put| {
+        put.key.kind() == Kind::Attempt
+            && (put.index.iter())
+                .any(|entry| entry.name == BY_STATE && entry.value.starts_with(dialing))
+    })
 }
 
 impl Script for Faulty {
-    fn fate(&self, _call: Call<'_>) -> Fate {
+    fn fate(&self, call: Call<'_>) -> Fate {
+        if dials(call) && self.armed.marks() {
+            // It is done; whoever waits for the answer stands still when it comes.
+            return Fate {
+                reply: Duration::from_millis(1),
+                ..Fate::default()
+            };
+        }
         let out = self.sky.store_out_until();
         if Instant::now() < out {
             return Fate::not_applied();

@@ -30,6 +30,10 @@ pub enum Invariant {
     Moves,
     /// A settled state stays.
     SettledStays,
+    /// After a cancel nothing of the attempt begins any more.
+    CancelHolds,
+    /// What the first request of an attempt fixed stays, whatever another one says.
+    SameIntent,
     /// Each try has a session, and so a room, of its own.
     OwnSession,
     /// A webhook is kept once.
@@ -57,6 +61,8 @@ impl Invariant {
             Self::Settles => "settles",
             Self::Moves => "moves",
             Self::SettledStays => "settled_stays",
+            Self::CancelHolds => "cancel_holds",
+            Self::SameIntent => "same_intent",
             Self::OwnSession => "own_session",
             Self::KeptOnce => "kept_once",
             Self::EventsWhole => "events_whole",
@@ -78,6 +84,8 @@ pub struct Violation {
     pub calls: usize,
     /// When, since the world began.
     pub at: Duration,
+    /// What happened to the attempt that it is about, if it is about one.
+    pub story: Vec<String>,
     /// The last things that happened before, the newest last.
     pub last: Vec<String>,
 }
@@ -94,6 +102,12 @@ impl fmt::Display for Violation {
             self.what
         )?;
         for line in &self.last {
+            writeln!(f, "  {line}")?;
+        }
+        if !self.story.is_empty() {
+            writeln!(f, "and of that attempt alone:")?;
+        }
+        for line in &self.story {
             writeln!(f, "  {line}")?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 
 use super::armed::Blow;
 use super::chance::Chance;
-use super::stage::{Slot, Stage};
+use super::stage::{Alive, Slot, Stage};
 use crate::lab::platform::Fault;
 
 /// The methods of the platform that we use.
@@ -26,6 +26,9 @@ const METHODS: [&str; 9] = [
 /// How long a lost request may hold a pass of the reconciler up: its sends, their timeouts,
 /// and the request after it.
 const REACH: Duration = Duration::from_secs(80);
+
+/// How long the tasks of a process that ends have to let go.
+const SLACK: Duration = Duration::from_secs(5);
 
 /// The names of faults that are lifted when the sky clears.
 const LIFTED: [&str; 12] = [
@@ -196,6 +199,12 @@ pub(super) async fn blows(stage: Arc<Stage>, at: usize, mean: Duration, kinds: V
         let blow = match kind {
             Kind::Crash => Blow::Crash,
             Kind::Drop => Blow::Drop,
+            Kind::Marked => Blow::HoldMarked(span),
+            Kind::Panic => Blow::Panic,
+            Kind::Drain => {
+                drain(&stage, at, &alive, &chance).await;
+                continue;
+            }
             Kind::Pause if chance.hits(0.5) => Blow::Halt(span),
             Kind::Pause => Blow::Hold(span),
         };
@@ -206,13 +215,15 @@ pub(super) async fn blows(stage: Arc<Stage>, at: usize, mean: Duration, kinds: V
         }
         let halted = match blow {
             Blow::Halt(span) => span,
-            Blow::Hold(_) | Blow::Crash | Blow::Drop => Duration::ZERO,
+            Blow::Hold(_) | Blow::HoldMarked(_) | Blow::Crash | Blow::Drop | Blow::Panic => {
+                Duration::ZERO
+            }
         };
         let reach = halted + super::store::LEASE;
         stage
             .judge
             .did(reach, || format!("node {at} is struck: {blow:?}"));
-        if let Blow::Hold(span) = blow {
+        if let Blow::Hold(span) | Blow::HoldMarked(span) = blow {
             // One placement stands still; the next blow does not wait for it.
             stage.tasks.spawn("wakes", async move {
                 sleep(span).await;
@@ -231,6 +242,25 @@ pub(super) enum Kind {
     Crash,
     Pause,
     Drop,
+    Marked,
+    Panic,
+    Drain,
+}
+
+/// A process is told to end: it admits nothing more, waits a while for its dials, and ends.
+async fn drain(stage: &Stage, at: usize, alive: &Alive, chance: &Chance) {
+    let patience = Duration::from_secs(chance.of(90, &[1, 10]));
+    let reach = patience + SLACK + super::store::LEASE;
+    stage
+        .judge
+        .did(reach, || format!("node {at} drains for {patience:?}"));
+    alive.node.begin_drain();
+    let settled = alive.node.settle(patience).await;
+    alive.node.shut_down(SLACK).await;
+    stage.judge.did(super::store::LEASE, || {
+        format!("node {at} has drained, dials settled: {settled}")
+    });
+    alive.armed.leave();
 }
 
 /// Waits for the next blow; whether there is one.

@@ -113,22 +113,23 @@ async fn the_end_of_an_answered_call_is_seen_also_by_the_next_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_room_that_is_listed_and_does_not_live_ends_at_the_longest_duration() {
+async fn a_room_that_is_listed_and_does_not_live_is_no_call() {
     let lab = Lab::new(1);
     let alive = lab.node().await;
-    let mut call = lab.call("a", ANSWERS);
-    call.spec.max_call_ms = 120_000;
-    alive.place(call).await;
+    alive.place(lab.call("a", ANSWERS)).await;
     alive.until_state("a", State::Answered).await;
     lab.fault(Fault::named("server_restart"));
-    sleep(s(100)).await;
+    // One look finds no node that answers for it, and that alone ends no call.
+    sleep(s(50)).await;
     assert_eq!(alive.attempt("a").await.state, State::Answered);
-    let attempt = alive.until_state("a", State::Ended).await;
-    assert_eq!(attempt.settled.unwrap().end_cause, Some(EndCause::Maximum));
+    sleep(s(40)).await;
+    let attempt = alive.attempt("a").await;
+    assert_eq!(attempt.state, State::Ended);
+    assert_eq!(attempt.settled.unwrap().end_cause, Some(EndCause::RoomGone));
     lab.until_no_rooms(s(60)).await;
     sleep(s(300)).await;
     assert!(lab.seen().rooms.is_empty());
-    assert_eq!(lab.rooms.causes(), ["maximum"]);
+    assert_eq!(lab.rooms.causes(), ["finished"]);
     lab.rooms.assert_paired();
     lab.assert_promises();
 }

@@ -69,6 +69,8 @@ pub(super) enum Step {
     HangUp,
     /// `ringing_timeout`.
     RingTimeout,
+    /// The carrier gives up a phone that nobody cancels.
+    CarrierTimeout,
     /// The server's deadline of the request.
     Deadline,
     /// The client's connection breaks while it rings on.

@@ -84,7 +84,7 @@ impl Platform {
                 }
             }
             Step::BridgeLost => self.bridge_lost(id),
-            Step::RingTimeout => {}
+            Step::RingTimeout | Step::CarrierTimeout => {}
         }
     }
 

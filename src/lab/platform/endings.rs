@@ -4,7 +4,7 @@
 use livekit_protocol as lk;
 use lk::DisconnectReason;
 
-use super::agenda::Step;
+use super::agenda::{Event, Step};
 use super::answer::{Answer, Code, Refusal};
 use super::calls::Stage;
 use super::machine::Platform;
@@ -100,7 +100,12 @@ impl Platform {
     pub(super) fn step_killed(&mut self, id: u64, step: Step) {
         match step {
             Step::BridgeLost => self.bridge_lost(id),
+            // Nobody is left who would cancel it.
             Step::RingTimeout => {
+                let at = self.now + self.settings.times.rings_on;
+                self.agenda.put(at, Event::Call(id, Step::CarrierTimeout));
+            }
+            Step::CarrierTimeout => {
                 if let Some(leg) = self.calls.get_mut(&id).and_then(|call| call.leg.take()) {
                     self.leg_ends(&leg, false);
                 }

@@ -209,6 +209,9 @@ pub struct Times {
     pub counts: Duration,
     /// How long the server keeps the participant of a killed bridge.
     pub bridge_lost: Duration,
+    /// How long a phone rings beyond its ringing timeout when the bridge that would cancel
+    /// it was killed, until the carrier gives up.
+    pub rings_on: Duration,
     /// How long a killed server stays away.
     pub restart: Duration,
     /// How long after a flush of Redis no node is known.
@@ -263,6 +266,7 @@ impl Default for Times {
             departure: s(20),
             counts: s(5),
             bridge_lost: s(20),
+            rings_on: s(100),
             restart: s(7),
             nodes_back: s(5),
             webhook_wait: s(1),

@@ -95,21 +95,21 @@ impl Case {
                 self.put(calm + LATE, check);
                 continue;
             }
-            let (invariant, what) = match check {
-                Check::Passed(key, state, due) => (
-                    Invariant::Moves,
-                    format!("{key} is {} beyond {due}", state.name()),
-                ),
-                Check::Ended(key) => (
-                    Invariant::Moves,
-                    format!("{key} is called answered, and its phone is silent"),
-                ),
-                Check::Settled(key, horizon) => (
-                    Invariant::Settles,
-                    format!("{key} is uncertain beyond {horizon}"),
-                ),
+            let (key, invariant, what) = match check {
+                Check::Passed(key, state, due) => {
+                    let what = format!("{key} is {} beyond {due}", state.name());
+                    (key, Invariant::Moves, what)
+                }
+                Check::Ended(key) => {
+                    let what = format!("{key} is called answered, and its phone is silent");
+                    (key, Invariant::Moves, what)
+                }
+                Check::Settled(key, horizon) => {
+                    let what = format!("{key} is uncertain beyond {horizon}");
+                    (key, Invariant::Settles, what)
+                }
             };
-            return self.violated(invariant, what);
+            return self.failed(&key, invariant, what);
         }
     }
 

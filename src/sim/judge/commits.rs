@@ -1,5 +1,7 @@
 //! What a commit must not say.
 
+use std::collections::VecDeque;
+
 use serde::Deserialize;
 use sha2::Digest;
 
@@ -21,6 +23,21 @@ struct Told {
 #[derive(Debug, Deserialize)]
 struct Stands {
     state: State,
+}
+
+/// Whether something begins in this state that a cancel forbids.
+const fn begins(state: State) -> bool {
+    match state {
+        State::Queued | State::Deferred | State::Reserved | State::Dialing => true,
+        State::Refused
+        | State::Answered
+        | State::Ended
+        | State::NotConnected
+        | State::NotDialed
+        | State::Uncertain
+        | State::NeedsReview
+        | State::Canceled => false,
+    }
 }
 
 impl Case {
@@ -49,8 +66,6 @@ impl Case {
             return self.violated(Invariant::NoPanic, format!("{} is unreadable", put.key));
         };
         let key = put.key.path().to_owned();
-        let thing = Thing::Committed(version, key.clone(), attempt.state, attempt.due());
-        self.remember(thing);
         self.event(&put.key, &attempt, commit);
         let before = self.attempts.get(&key).map(|known| known.attempt.clone());
         if let Some(before) = &before {
@@ -62,14 +77,23 @@ impl Case {
             calls: 0,
             legs: 0,
             answered: false,
+            story: VecDeque::new(),
         });
         known.attempt = attempt.clone();
         let (calls, answered) = (known.calls, known.answered);
+        let thing = Thing::Committed(version, key.clone(), attempt.state, attempt.due());
+        self.remember_of(&key, thing);
         self.is_true(&key, &attempt, calls, answered && entered);
         if entered {
             self.says_answered(&key, &attempt, answered);
         }
         self.follow(&key, &attempt);
+        if let Some(awaited) = self.awaited.get_mut(&key) {
+            for (_, tell) in awaited.extract_if(.., |(state, _)| *state == attempt.state) {
+                // Whoever waited may have lost its patience.
+                let _gone = tell.send(());
+            }
+        }
     }
 
     /// Every change of state is an event of the same commit.
@@ -98,6 +122,21 @@ impl Case {
             let what = format!("{} went from {} to {}", after.id, from.name(), to.name());
             self.violated(Invariant::SettledStays, what);
         }
+        if before.cancel.is_some() && from != to && begins(to) {
+            let what = format!("{} became {} after its cancel", after.id, to.name());
+            self.violated(Invariant::CancelHolds, what);
+        }
+        let (first, now) = (&before.spec, &after.spec);
+        let same = (
+            &first.contact,
+            &first.outreach,
+            &first.campaign,
+            &first.follows,
+        ) == (&now.contact, &now.outreach, &now.campaign, &now.follows);
+        if !before.tombstone && (!same || before.number_key != after.number_key) {
+            let what = format!("{} became another call", after.id);
+            self.violated(Invariant::SameIntent, what);
+        }
         if after.tries < before.tries {
             let what = format!("{} has fewer tries than before", after.id);
             self.violated(Invariant::OwnSession, what);
@@ -110,7 +149,7 @@ impl Case {
         let denies = denies_a_call(attempt);
         if denies && calls > 0 {
             let what = format!("{key} is {} after its phone rang", state.name());
-            self.violated(Invariant::PlacedIsKnown, what);
+            self.failed(key, Invariant::PlacedIsKnown, what);
         }
         // A stop that meets the answer is told as a stop.
         let named = attempt.settled.as_ref().map(|s| s.disposition);
@@ -136,7 +175,7 @@ impl Case {
         };
         if unanswered && newly_answered {
             let what = format!("{key} is called {named:?}, and was answered");
-            self.violated(Invariant::StateIsTrue, what);
+            self.failed(key, Invariant::StateIsTrue, what);
         }
     }
 
@@ -144,7 +183,7 @@ impl Case {
         let says = matches!(attempt.state, State::Answered | State::Ended);
         if says && !answered {
             let what = format!("{key} is called answered, and nobody has answered");
-            self.violated(Invariant::StateIsTrue, what);
+            self.failed(key, Invariant::StateIsTrue, what);
         }
     }
 

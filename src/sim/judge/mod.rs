@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, timeout};
 
 use super::violation::{Invariant, Violation};
 use crate::lab::platform::Phone;
@@ -28,6 +28,9 @@ use clock::Check;
 
 /// How many of the last things a violation shows.
 const LAST: usize = 80;
+
+/// How many of the last things of the attempt that it is about.
+const STORY: usize = 30;
 
 /// Hears and judges.
 #[derive(Debug)]
@@ -46,6 +49,8 @@ struct Known {
     legs: u32,
     /// Whether one of them was answered.
     answered: bool,
+    /// What happened to it last.
+    story: VecDeque<(Duration, Thing)>,
 }
 
 /// Everything that was heard.
@@ -70,6 +75,9 @@ struct Case {
     /// How far the wall clock of a node was off at most.
     skew: Duration,
     orphans: BTreeMap<String, Instant>,
+    /// Who waits for an attempt to come into a state.
+    awaited: BTreeMap<String, Vec<(State, oneshot::Sender<()>)>>,
+    cancels: BTreeMap<State, u64>,
     last: VecDeque<(Duration, Thing)>,
     acts: VecDeque<(Duration, Thing)>,
     digest: Sha256,
@@ -109,6 +117,8 @@ impl Judge {
                 rough_until: begun,
                 skew: Duration::ZERO,
                 orphans: BTreeMap::new(),
+                awaited: BTreeMap::new(),
+                cancels: BTreeMap::new(),
                 last: VecDeque::new(),
                 acts: VecDeque::new(),
                 digest: Sha256::new(),
@@ -130,6 +140,42 @@ impl Judge {
     pub(super) fn skewed(&self, by: Duration) {
         let mut case = self.case();
         case.skew = case.skew.max(by);
+    }
+
+    /// Returns once the attempt is in this state, or after `limit`; whether it came there.
+    pub(super) async fn reaches(&self, key: &str, state: State, limit: Duration) -> bool {
+        let told = {
+            let mut case = self.case();
+            let known = case.attempts.get(key);
+            if known.is_some_and(|known| known.attempt.state == state) {
+                return true;
+            }
+            let (tell, told) = oneshot::channel();
+            let awaited = case.awaited.entry(key.to_owned()).or_default();
+            awaited.push((state, tell));
+            told
+        };
+        timeout(limit, told).await.is_ok_and(|told| told.is_ok())
+    }
+
+    /// The calls of an attempt, its phones that ring or talk now, and whether one answered.
+    pub(super) fn truth(&self, key: &str) -> (u32, u32, bool) {
+        let case = self.case();
+        let known = case.attempts.get(key);
+        known.map_or((0, 0, false), |k| (k.calls, k.legs, k.answered))
+    }
+
+    /// An attempt is canceled in the state in which it is now.
+    pub(super) fn cancels_at(&self, key: &str) {
+        let mut case = self.case();
+        if let Some(state) = case.attempts.get(key).map(|known| known.attempt.state) {
+            *case.cancels.entry(state).or_default() += 1;
+        }
+    }
+
+    /// How many cancels came in each state.
+    pub(super) fn cancels(&self) -> BTreeMap<State, u64> {
+        self.case().cancels.clone()
     }
 
     /// Looks at what time alone breaks: call it every few seconds, with the rooms that live.
@@ -234,19 +280,38 @@ impl Case {
         if self.violation.is_some() {
             return;
         }
-        let last = self.acts.iter().chain(&self.last).map(|(at, thing)| {
-            let mut line = format!("{:10.3} ", at.as_secs_f64());
-            line.push_str(&thing.to_string());
-            line
-        });
         self.violation = Some(Violation {
             invariant,
             what,
             seed: self.seed,
             calls: self.calls,
             at: self.begun.elapsed(),
-            last: last.collect(),
+            story: Vec::new(),
+            last: self.acts.iter().chain(&self.last).map(line).collect(),
         });
+    }
+
+    /// The same of a promise to one attempt, whose story is shown.
+    fn failed(&mut self, key: &str, invariant: Invariant, what: String) {
+        let news = self.violation.is_none();
+        self.violated(invariant, what);
+        if let Some(violation) = self.violation.as_mut().filter(|_| news)
+            && let Some(known) = self.attempts.get(key)
+        {
+            violation.story = known.story.iter().map(line).collect();
+        }
+    }
+
+    /// Remembers what happened to an attempt, for its story and for what happened last.
+    fn remember_of(&mut self, key: &str, thing: Thing) {
+        let at = self.begun.elapsed();
+        if let Some(known) = self.attempts.get_mut(key) {
+            if known.story.len() >= STORY {
+                known.story.pop_front();
+            }
+            known.story.push_back((at, thing.clone()));
+        }
+        self.remember(thing);
     }
 
     fn remember(&mut self, thing: Thing) {
@@ -271,6 +336,10 @@ impl Case {
     fn wall(&self) -> Time {
         self.wall_start.plus(self.begun.elapsed())
     }
+}
+
+fn line((at, thing): &(Duration, Thing)) -> String {
+    format!("{:10.3} {thing}", at.as_secs_f64())
 }
 
 impl std::fmt::Display for Thing {

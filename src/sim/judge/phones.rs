@@ -20,7 +20,7 @@ impl Case {
             let what = format!("a phone rings for the unknown session {}", phone.session);
             return self.violated(Invariant::MarkedFirst, what);
         };
-        self.remember(Thing::Phone(key.clone(), phone.clone()));
+        self.remember_of(&key, Thing::Phone(key.clone(), phone.clone()));
         match phone.what {
             PhoneEvent::Starts => self.starts(&key, phone),
             PhoneEvent::Answered => {
@@ -41,21 +41,21 @@ impl Case {
         let (calls, attempt) = (known.calls, known.attempt.clone());
         if calls > 1 {
             let what = format!("{key} rings for the {calls}. time");
-            self.violated(Invariant::OneCall, what);
+            self.failed(key, Invariant::OneCall, what);
         }
         let contact = contact_of(&attempt);
         let legs = self.contacts.entry(contact).or_default();
         *legs += 1;
         if *legs > 1 {
             let what = format!("{key} rings a contact whose phone rings already");
-            self.violated(Invariant::OneLegPerContact, what);
+            self.failed(key, Invariant::OneLegPerContact, what);
         }
         let number = format!("{}/{}", attempt.workspace, phone.to);
         let legs = self.numbers.entry(number).or_default();
         *legs += 1;
         if *legs > 1 {
             let what = format!("{key} rings a number that rings already");
-            self.violated(Invariant::OneLegPerNumber, what);
+            self.failed(key, Invariant::OneLegPerNumber, what);
         }
         self.is_marked(key, &attempt, phone);
     }
@@ -68,17 +68,17 @@ impl Case {
         let denies = denies_a_call(attempt);
         if !marked {
             let what = format!("{key} rings without a marker of this try");
-            self.violated(Invariant::MarkedFirst, what);
+            self.failed(key, Invariant::MarkedFirst, what);
         } else if denies {
             let what = format!("{key} rings while it is {}", state.name());
-            self.violated(Invariant::PlacedIsKnown, what);
+            self.failed(key, Invariant::PlacedIsKnown, what);
         }
         let horizon = own.and_then(Placed::horizon);
         if let Some(horizon) = horizon
             && self.wall() > horizon.plus(self.skew)
         {
             let what = format!("{key} rings after {horizon}, its horizon");
-            self.violated(Invariant::WithinHorizon, what);
+            self.failed(key, Invariant::WithinHorizon, what);
         }
     }
 
@@ -114,7 +114,7 @@ impl Case {
         if cut && attempt.stop.is_none() && !contradicts {
             let state = attempt.state.name();
             let what = format!("{key} was cut off while somebody talked; it is {state}");
-            self.violated(Invariant::NotCut, what);
+            self.failed(key, Invariant::NotCut, what);
         }
         self.watch_end(key, Instant::now());
     }
