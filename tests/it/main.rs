@@ -9,6 +9,8 @@ mod calls;
 #[cfg(test)]
 mod cancel;
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod demo;
