@@ -19,6 +19,8 @@ mod faults;
 #[cfg(test)]
 mod inbox;
 #[cfg(test)]
+mod kills;
+#[cfg(test)]
 mod pace;
 #[cfg(test)]
 mod packaging;
