@@ -8,6 +8,10 @@ pub mod guarantees {
     #![doc = include_str!("guarantees.md")]
 }
 
+pub mod cases {
+    #![doc = include_str!("cases.md")]
+}
+
 pub mod decisions {
     #![doc = include_str!("decisions.md")]
 }

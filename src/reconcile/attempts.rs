@@ -79,7 +79,8 @@ impl Reconciler {
                 | State::Canceled => None,
             })
             .await?;
-        self.close_room(settled).await
+        self.hand_over(settled);
+        Ok(())
     }
 
     /// A stop that was recorded while it rang, and whoever waited for that dial may be dead:
@@ -140,7 +141,8 @@ impl Reconciler {
                 })
             })
             .await?;
-        self.close_room(settled).await
+        self.hand_over(settled);
+        Ok(())
     }
 
     /// The caller kept it and did not come back in time.

@@ -63,6 +63,7 @@ pub struct Reconciler {
     watches: Arc<Watches>,
     gaps: Gaps,
     strangers: sweep::Strangers,
+    closing: rooms::Closing,
 }
 
 impl Reconciler {
@@ -98,12 +99,14 @@ impl Reconciler {
             budget,
             watches,
             strangers: sweep::Strangers::default(),
+            closing: rooms::Closing::default(),
         }
     }
 
     /// Starts its loops.
     pub fn start(self: &Arc<Self>, tasks: &Tasks, stop: &Stop) {
         tasks.spawn("reconciler", Arc::clone(self).run(stop.clone()));
+        tasks.spawn("reconciler.rooms", Arc::clone(self).rooms_on(stop.clone()));
         tasks.spawn("reconciler.looks", Arc::clone(self).look_on(stop.clone()));
         tasks.spawn("reconciler.sweep", Arc::clone(self).sweep_on(stop.clone()));
     }
@@ -137,7 +140,9 @@ impl Reconciler {
         Ok(())
     }
 
-    /// What a dead predecessor left in RESERVED: a failed try each, and the room deleted.
+    /// What a dead predecessor left in RESERVED: a failed try each, and the room handed over
+    /// to be deleted. The commits come first: a process that is killed again within a second,
+    /// or a platform that does not answer, must not keep others from theirs.
     /// Only where holding the store proves that it is dead; elsewhere the deadline tells. An
     /// earlier history's DIALING is lost sight of at once. A stop that was recorded while it
     /// rang is carried out: whoever waited for that dial may be dead, and the phone must not
@@ -159,12 +164,12 @@ impl Reconciler {
                 .filter(|attempt| attempt.state == State::Dialing && attempt.stop.is_some())
                 .cloned()
                 .collect::<Vec<_>>();
-            self.concurrently(stopped, |attempt| self.stop(attempt))
-                .await;
             let left = left.into_iter().filter(|attempt| {
                 attempt.epoch != epoch || (dead && attempt.state == State::Reserved)
             });
             self.concurrently(left, |attempt| self.abandoned(attempt))
+                .await;
+            self.concurrently(stopped, |attempt| self.stop(attempt))
                 .await;
         }
         Ok(())
@@ -216,7 +221,7 @@ impl Reconciler {
         }
     }
 
-    /// One pass over what is due; whether more is.
+    /// One pass over the attempts that are due; whether more are.
     ///
     /// # Errors
     ///
@@ -231,12 +236,6 @@ impl Reconciler {
                 .await?;
             more |= due.len() >= limits.batch;
             self.attempts(due).await;
-            let due = self
-                .ledger
-                .claim_due(p, Queue::Rooms, limits.batch, limits.lease)
-                .await?;
-            more |= due.len() >= limits.batch;
-            self.rooms_due(due).await;
         }
         Ok(more)
     }

@@ -1,20 +1,92 @@
 //! Rooms whose attempt is closed: deleted, and looked at once more after the horizon.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
 
 use super::Reconciler;
 use super::gaps::Gap;
 use super::sight::answered;
 use crate::ledger::record::{Room, RoomCause, RoomState, room_key};
+use crate::ledger::store::Queue;
 use crate::ledger::{Change, Decision, Error};
 use crate::model::time::Time;
 use crate::model::verdict::{After, Leg};
 use crate::placement::rooms::Deletion;
-use crate::placement::settle::backoff;
+use crate::placement::settle::{Settlement, backoff};
 use crate::provider::{Call, Kind, RoomSeen};
 use crate::runtime::mutant::{self, Mutant};
+use crate::runtime::stop::Stop;
+
+/// Rooms of attempts that were just closed. They are in the ledger too, due a little later:
+/// what is lost here is found there.
+#[derive(Debug, Default)]
+pub(super) struct Closing {
+    rooms: Mutex<Vec<Room>>,
+    news: Notify,
+}
+
+impl Closing {
+    fn take(&self) -> Vec<Room> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    // A std mutex, since nothing is awaited while it is held.
+    fn lock(&self) -> MutexGuard<'_, Vec<Room>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Reconciler {
+    /// Hands a closed attempt's room over to be deleted. Whoever settles does not wait for
+    /// the platform: the next attempt's time may be over as well.
+    pub(super) fn hand_over(&self, settled: Option<Settlement>) {
+        if let Some(room) = settled.and_then(|settled| settled.closing) {
+            self.closing.lock().push(room);
+            self.closing.news.notify_one();
+        }
+    }
+
+    /// Deletes rooms and looks after them until `stop` says so, beside the attempts: a
+    /// platform that does not answer holds up rooms alone.
+    pub(super) async fn rooms_on(self: Arc<Self>, mut stop: Stop) {
+        while !stop.asked() {
+            let closing = self.closing.take();
+            self.concurrently(closing, |room| self.room(room)).await;
+            let pause = match self.rooms_pass().await {
+                Ok(true) => Duration::ZERO,
+                Ok(false) => self.config.reconcile.interval,
+                Err(error) => {
+                    tracing::warn!(%error, "the ledger could not be read; it is read again");
+                    self.config.reconcile.interval
+                }
+            };
+            tokio::select! {
+                biased;
+                () = stop.wait() => {}
+                () = self.closing.news.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// One pass over the rooms that are due; whether more are.
+    async fn rooms_pass(&self) -> Result<bool, Error> {
+        let limits = &self.config.reconcile;
+        let mut more = false;
+        for p in self.ledger.partitions() {
+            let due: Vec<Room> = self
+                .ledger
+                .claim_due(p, Queue::Rooms, limits.batch, limits.lease)
+                .await?;
+            more |= due.len() >= limits.batch;
+            self.rooms_due(due).await;
+        }
+        Ok(more)
+    }
+
     /// Does what is due with rooms: all that are to be looked at once more share a list.
     pub(super) async fn rooms_due(&self, due: Vec<Room>) {
         let (gone, others): (Vec<_>, Vec<_>) = due

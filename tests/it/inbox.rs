@@ -2,7 +2,7 @@
 
 mod listener;
 mod recorded;
-mod sign;
+pub(crate) mod sign;
 mod speed;
 mod storms;
 mod told;

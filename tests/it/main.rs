@@ -9,6 +9,8 @@ mod calls;
 #[cfg(test)]
 mod cancel;
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod config;
 #[cfg(test)]
 mod demo;
@@ -16,6 +18,8 @@ mod demo;
 mod faults;
 #[cfg(test)]
 mod inbox;
+#[cfg(test)]
+mod kills;
 #[cfg(test)]
 mod pace;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringonce::lab::platform::{Behaviour, Fault, Worker};
-use ringonce::model::attempt::{EndCause, State};
+use ringonce::model::attempt::{EndCause, State, Transition};
 use ringonce::model::disposition::{Disposition, Rang};
 use ringonce::model::verdict::TryFailure;
 use tokio::time::sleep;
@@ -306,4 +306,36 @@ async fn the_wall_clock_may_step_either_way() {
             lab.assert_true(&attempt);
         }
     }
+}
+
+/// Many tries of a dead process, and a platform that answers no deletion: what is committed
+/// does not wait for what is deleted.
+#[tokio::test(start_paused = true)]
+async fn a_platform_that_hangs_holds_up_no_dead_processes_attempts() {
+    let mut lab = Lab::with(1, "", |settings| {
+        settings.workers = vec![Worker::new("caller", Behaviour::Absent)];
+    });
+    lab.alone = true;
+    let alive = lab.node().await;
+    let names: Vec<String> = (0..60).map(|n| format!("a{n}")).collect();
+    for (n, name) in names.iter().enumerate() {
+        alive.place(lab.call(name, &format!("+999{n:08}86"))).await;
+    }
+    sleep(s(1)).await;
+    alive.kill().await;
+    for method in ["DeleteRoom", "ListRooms"] {
+        lab.fault(Fault {
+            times: Some(u32::MAX),
+            millis: Some(200_000),
+            ..Fault::on("slow", method)
+        });
+    }
+    let alive = lab.node().await;
+    sleep(s(1)).await;
+    for name in &names {
+        let attempt = alive.attempt(name).await;
+        let gone = |step: &Transition| step.evidence.contains("no marker was written");
+        assert!(attempt.history.iter().any(gone), "{attempt:?}");
+    }
+    assert_eq!(lab.sip_calls(), 0);
 }

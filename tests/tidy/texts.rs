@@ -253,25 +253,52 @@ fn readme(files: &[File]) -> Vec<String> {
     offences
 }
 
-/// The page of promises names tests as `file.rs::name`; each exists.
+/// The pages of promises and of cases name tests as `file.rs::name`; each exists.
 fn proofs(files: &[File]) -> Vec<String> {
-    let page = files
-        .iter()
-        .find(|file| file.path == "src/docs/guarantees.md");
-    let named = page
-        .iter()
-        .flat_map(|page| page.text.split('`').skip(1).step_by(2));
+    let pages = ["src/docs/guarantees.md", "src/docs/cases.md"];
     let mut offences = Vec::new();
-    for (path, name) in named.filter_map(|quoted| quoted.split_once(".rs::")) {
-        let path = format!("{path}.rs");
-        let exists = files
-            .iter()
-            .any(|file| file.path == path && file.text.contains(&format!("fn {name}()")));
-        if !exists {
-            offences.push(format!("src/docs/guarantees.md: {path} has no test {name}"));
+    for page in files.iter().filter(|file| pages.contains(&&*file.path)) {
+        let named = page.text.split('`').skip(1).step_by(2);
+        for (path, name) in named.filter_map(|quoted| quoted.split_once(".rs::")) {
+            let path = format!("{path}.rs");
+            let exists = files
+                .iter()
+                .any(|file| file.path == path && file.text.contains(&format!("fn {name}()")));
+            if !exists {
+                offences.push(format!("{}: {path} has no test {name}", page.path));
+            }
         }
     }
     offences
+}
+
+/// The faults of double dials, trunks, rooms, dial errors, webhooks, agents and tasks, by the
+/// numbers that their tests carry. Numbers in between belong to other classes, or to none.
+const CASES: [u8; 28] = [
+    1, 2, 3, 5, 7, 8, 9, 12, 14, 16, 17, 19, 20, 21, 22, 23, 24, 26, 27, 28, 29, 30, 31, 33, 35,
+    36, 55, 56,
+];
+
+/// Each case has a row, and a test of its own number.
+fn cases(files: &[File]) -> Vec<String> {
+    let Some(page) = files.iter().find(|file| file.path == "src/docs/cases.md") else {
+        return vec!["src/docs/cases.md is missing".to_owned()];
+    };
+    let shown = |case: &&u8| {
+        let row = format!("| R{case:02} |");
+        let mut rows = page.text.lines().filter(|line| line.starts_with(&row));
+        !rows.any(|line| line.contains(&format!("r{case:02}_")))
+    };
+    CASES
+        .iter()
+        .filter(shown)
+        .map(|case| {
+            format!(
+                "{}: R{case:02} has no row with a test of its number",
+                page.path
+            )
+        })
+        .collect()
 }
 
 /// Each binary of tests is linked anew for each change, so there are few.
@@ -365,6 +392,21 @@ fn each_proof_of_a_promise_exists() {
         "src/docs/guarantees.md",
         "`tests/it/calls.rs::no_such_test`",
     );
+    holds(
+        proofs,
+        "src/docs/cases.md",
+        "`tests/it/cases/dials.rs::r05_no_such_test`",
+    );
+}
+
+#[test]
+fn each_case_has_its_test() {
+    assert_eq!(cases(repository()), Vec::<String>::new());
+    let none = File {
+        path: "src/docs/cases.md".to_owned(),
+        text: "| R05 | redelivery | `tests/it/queue.rs::r06_other` | |".to_owned(),
+    };
+    assert_eq!(cases(&[none]).len(), CASES.len());
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn sqlite(
     let options = sqlite::Options {
         queue: config.store.queue,
         readers: config.store.readers,
+        forget_leases: true,
         ..sqlite::Options::default()
     };
     let key_file = config.store.key_file.clone();

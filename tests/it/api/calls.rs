@@ -208,6 +208,40 @@ async fn a_message_over_the_limit_and_one_that_is_none_have_reasons_too() {
     client.place_call(sound("a1")).await.unwrap();
 }
 
+/// The limit is in bytes, it is said by its number, and nothing is begun.
+#[tokio::test]
+async fn r36_a_text_is_measured_in_bytes_before_anything_is_made() {
+    let server = Server::start(|_| {}).await;
+    let mut client = server.client().await;
+    let with = |id: &str, metadata: String| {
+        let mut request = sound(id);
+        request.agent = Some(proto::Agent {
+            metadata,
+            ..proto::Agent::default()
+        });
+        request
+    };
+    // Two bytes each.
+    let most = "é".repeat(30_000);
+    client.place_call(with("a1", most.clone())).await.unwrap();
+    let status = client.place_call(with("a2", most + "m")).await.unwrap_err();
+    assert_eq!(reason(&status), Reason::InvalidFields);
+    let said = status.get_details_bad_request().unwrap().field_violations;
+    assert_eq!(said[0].field, "agent.metadata");
+    assert!(said[0].description.contains("60000"), "{said:?}");
+    for bytes in [2 << 20, 5 << 20] {
+        let status = client.place_call(with("a2", "m".repeat(bytes))).await;
+        assert_eq!(reason(&status.unwrap_err()), Reason::MessageTooLarge);
+    }
+    let get = proto::GetAttemptRequest {
+        workspace: "w".into(),
+        attempt_id: "a2".into(),
+        ..proto::GetAttemptRequest::default()
+    };
+    let status = client.get_attempt(get).await.unwrap_err();
+    assert_eq!(reason(&status), Reason::AttemptNotFound);
+}
+
 #[tokio::test]
 async fn dial_over_returns_when_the_dial_is_over() {
     let server = Server::start(|_| {}).await;

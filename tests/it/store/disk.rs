@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringonce::ledger::store::sqlite::{OpenError, Options, Sqlite, adopt, inspect, restored};
-use ringonce::ledger::store::{Committed, Error, Failure, Store};
+use ringonce::ledger::store::{Committed, Due, Error, Failure, Queue, Store};
 use ringonce::model::time::Time;
 use ringonce::runtime::ids::RandomIds;
 use rusqlite::Connection;
@@ -97,6 +98,39 @@ async fn a_second_serve_is_refused_and_inspection_is_not() {
 
     first.close().await;
     place.open(LATER).unwrap().close().await;
+}
+
+/// A process that is killed holds no lease, however soon the next one comes.
+#[tokio::test]
+async fn a_lease_ends_with_the_process_that_took_it() {
+    let place = Place::new();
+    let options = Options {
+        forget_leases: true,
+        ..Options::default()
+    };
+    let lease = Duration::from_secs(30);
+    for forget in [true, false] {
+        let store = place.open_with(&options, BORN).unwrap();
+        let mut commit = commit_of(&store, u128::from(forget), &forget.to_string(), 10);
+        commit.put[0].due = Some(Due {
+            queue: Queue::Waiting,
+            at: BORN,
+        });
+        store.commit(P, &commit).await.unwrap();
+        let claimed = store.claim_due(P, Queue::Waiting, LATER, 9, lease).await;
+        let claimed = claimed.unwrap().len();
+        let again = store.claim_due(P, Queue::Waiting, LATER, 9, lease).await;
+        assert_eq!(again.unwrap().len(), 0);
+        store.close().await;
+        let options = Options {
+            forget_leases: forget,
+            ..Options::default()
+        };
+        let store = place.open_with(&options, LATER).unwrap();
+        let again = store.claim_due(P, Queue::Waiting, LATER, 9, lease).await;
+        assert_eq!(again.unwrap().len(), if forget { claimed } else { 0 });
+        store.close().await;
+    }
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 /// Hears of rooms for as long as it lives, on the thread that made it.
 pub(crate) struct RoomLog {
     heard: Arc<Mutex<BTreeMap<String, Heard>>>,
+    stuck: Arc<Mutex<Vec<String>>>,
     _guard: DefaultGuard,
 }
 
@@ -25,7 +26,10 @@ struct Heard {
     ends: Vec<String>,
 }
 
-struct Ear(Arc<Mutex<BTreeMap<String, Heard>>>);
+struct Ear {
+    heard: Arc<Mutex<BTreeMap<String, Heard>>>,
+    stuck: Arc<Mutex<Vec<String>>>,
+}
 
 #[derive(Default)]
 struct Fields(BTreeMap<&'static str, String>);
@@ -42,13 +46,16 @@ impl Visit for Fields {
 
 impl<S: Subscriber> Layer<S> for Ear {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if event.metadata().target() != "ringonce::rooms" {
-            return;
-        }
         let mut fields = Fields::default();
         event.record(&mut fields);
         let of = |name| fields.0.get(name).cloned().unwrap_or_default();
-        let mut heard = self.0.lock().unwrap();
+        if of("event") == "room.stuck" {
+            self.stuck.lock().unwrap().push(of("room"));
+        }
+        if event.metadata().target() != "ringonce::rooms" {
+            return;
+        }
+        let mut heard = self.heard.lock().unwrap();
         let room = heard.entry(of("room")).or_default();
         match (of("event").as_str(), of("confirmed").as_str()) {
             ("room.created", "false") => room.planned += 1,
@@ -61,11 +68,15 @@ impl<S: Subscriber> Layer<S> for Ear {
 
 impl RoomLog {
     pub(crate) fn listen() -> Self {
-        let heard = Arc::default();
-        let ear = Ear(Arc::clone(&heard));
+        let (heard, stuck) = (Arc::default(), Arc::default());
+        let ear = Ear {
+            heard: Arc::clone(&heard),
+            stuck: Arc::clone(&stuck),
+        };
         let guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(ear));
         Self {
             heard,
+            stuck,
             _guard: guard,
         }
     }
@@ -85,6 +96,11 @@ impl RoomLog {
     pub(crate) fn causes(&self) -> Vec<String> {
         let heard = self.heard.lock().unwrap();
         heard.values().flat_map(|room| room.ends.clone()).collect()
+    }
+
+    /// The rooms of which an alarm said that they cannot be deleted, once for each alarm.
+    pub(crate) fn stuck(&self) -> Vec<String> {
+        self.stuck.lock().unwrap().clone()
     }
 
     fn assert(&self, sound: impl Fn(usize) -> bool) {

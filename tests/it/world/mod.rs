@@ -22,6 +22,7 @@ use ringonce::model::request::{Private, Request};
 use ringonce::model::time::Time;
 use ringonce::node::{Ground, Node};
 use ringonce::provider::Credentials;
+use ringonce::provider::wire::Wire;
 use ringonce::runtime::clock::Clock;
 use ringonce::runtime::ids::RandomIds;
 use ringonce::runtime::life::Life;
@@ -173,12 +174,24 @@ impl Lab {
         polls: Option<Arc<dyn Polls>>,
         life: Life,
     ) -> Alive {
+        let wire = self.world.line(life.clone());
+        self.node_over(wire, store, polls, life).await
+    }
+
+    /// With a wire of its own to the platform.
+    pub(crate) async fn node_over(
+        &self,
+        wire: Arc<dyn Wire>,
+        store: Arc<dyn Store>,
+        polls: Option<Arc<dyn Polls>>,
+        life: Life,
+    ) -> Alive {
         self.nodes.set(self.nodes.get() + 1);
         let chance = self.seed.wrapping_mul(1_000).wrapping_add(self.nodes.get());
         let ground = Ground {
             store: Arc::new(Mortal::new(life.clone(), store).alone(self.alone)),
             keys: Keys::random(&RandomIds::seeded(1)),
-            wire: self.world.line(life.clone()),
+            wire,
             credentials: credentials(),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             ids: Arc::new(RandomIds::seeded(chance)),

@@ -36,6 +36,10 @@ pub struct Options {
     /// A file of at most so many bytes is checked whole when it is opened; a larger one only
     /// where it is read then, so that opening stays quick.
     pub check_bytes: u64,
+    /// Whether what was put off by a lease is due again at once. The file's lock proves that
+    /// whoever took the lease is dead; a process that is killed every few seconds would else
+    /// put off the same records each time, and nobody would ever look at them.
+    pub forget_leases: bool,
 }
 
 impl Default for Options {
@@ -49,6 +53,7 @@ impl Default for Options {
             cache_kib: 16 * 1024,
             max_bytes: None,
             check_bytes: 16 << 20,
+            forget_leases: false,
         }
     }
 }
@@ -228,6 +233,10 @@ pub(super) fn open(
     }
     let (epoch, version) = settle(&mut conn, found, identity, now, ids)
         .map_err(|fault| OpenError::fault(path, fault))?;
+    if options.forget_leases {
+        let again = "UPDATE record SET wake = due WHERE wake IS NOT NULL AND wake > due";
+        conn.execute(again, []).map_err(sql)?;
+    }
     Ok(Opened {
         lock,
         conn,
