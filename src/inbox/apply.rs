@@ -75,7 +75,7 @@ impl Projection {
         let Some(merged) = decided.answer else {
             return Ok(Took::Foreign);
         };
-        watch::look(&merged, counts);
+        watch::look(&merged, counts, self.ledger.now());
         self.ledger.news().hear();
         if watch::wants_a_look(&merged) {
             let record = &merged.record;

@@ -41,6 +41,8 @@ mod smoke;
 #[cfg(test)]
 mod stack;
 #[cfg(test)]
+mod status;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod world;
