@@ -1,8 +1,9 @@
 //! What LiveKit tells us: who may, how much of it, in which order, and what becomes of it.
 
+mod hardness;
 mod listener;
 mod recorded;
-mod sign;
+pub(crate) mod sign;
 mod speed;
 mod storms;
 mod told;

@@ -15,6 +15,8 @@ mod demo;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod inbox;
 #[cfg(test)]
 mod pace;

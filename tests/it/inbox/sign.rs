@@ -14,7 +14,7 @@ use ringonce::inbox::Counted;
 use crate::world::{Alive, credentials};
 
 /// A token of `key` over `body`, from `now` on.
-pub(super) fn by(key: &str, secret: &str, body: &[u8], now: i64) -> String {
+pub(crate) fn by(key: &str, secret: &str, body: &[u8], now: i64) -> String {
     let claims = json!({
         "iss": key,
         "nbf": now,
@@ -30,13 +30,13 @@ pub(super) fn by(key: &str, secret: &str, body: &[u8], now: i64) -> String {
 }
 
 /// A token of LiveKit's own key.
-pub(super) fn over(body: &[u8], now: i64) -> String {
+pub(crate) fn over(body: &[u8], now: i64) -> String {
     let own = credentials();
     by(&own.key, own.secret.expose_secret(), body, now)
 }
 
 /// Waits until nothing waits to be applied: by us or by the node's own drain.
-pub(super) async fn until_read(alive: &Alive) {
+pub(crate) async fn until_read(alive: &Alive) {
     let inbox = alive.node.inbox();
     let wait = async {
         loop {
