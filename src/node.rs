@@ -1,5 +1,7 @@
 //! The composition root: everything of one process but its sockets.
 
+mod status;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use crate::ledger::{self, Ledger, News, Observer, PageCursor};
 use crate::model::attempt::ReviewCause;
 use crate::model::id::{TrunkName, Workspace};
 use crate::model::phone::NumberRules;
+use crate::model::time::Time;
 use crate::placement::janitor::{self, Janitor};
 use crate::placement::rooms::Rooms;
 use crate::placement::settle::Settler;
@@ -28,12 +31,16 @@ use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
 use crate::runtime::stop::{Stop, StopSender, stop};
 use crate::runtime::tasks::Tasks;
+use crate::telemetry::counters::Counters;
 
 /// What the inventory of rooms tells.
 pub use crate::reconcile::inventory::{Leak, Leg, LookError, RoomFilter, RoomPage, Standing};
 pub use crate::reconcile::removal::NotDeleted;
 /// What waits for a person.
 pub use crate::reconcile::review::{NotResolved, Resolve, ReviewGroup, Reviews};
+/// What it has counted.
+pub use crate::telemetry::{histogram, redeliveries};
+pub use status::{Status, Told};
 
 /// What a node stands on: its ports, and what would otherwise be global.
 #[derive(Debug)]
@@ -63,6 +70,9 @@ pub struct Node {
     reconciler: Arc<Reconciler>,
     inventory: Inventory,
     inbox: Arc<Inbox>,
+    counters: Arc<Counters>,
+    /// When it was started: its counters count from then on.
+    since: Time,
     tasks: Tasks,
     drain: StopSender,
     stop: StopSender,
@@ -77,6 +87,7 @@ impl Node {
     /// If the ledger does not open.
     pub async fn start(config: Arc<Config>, ground: Ground) -> Result<Self, OpenError> {
         let Ground { clock, tasks, .. } = ground;
+        let began = clock.now();
         let pace = Pace::new(Arc::clone(&config));
         let bell = Arc::new(Bell::default());
         let observers: Vec<Arc<dyn Observer>> = vec![pace.clone(), bell.clone()];
@@ -89,7 +100,8 @@ impl Node {
         let client = Client::new(ground.wire, ground.credentials, clock, limits);
         let client = Arc::new(client);
         let rooms = Arc::new(Rooms::new(Arc::clone(&client), Arc::clone(&ledger)));
-        let settler = Arc::new(Settler::new(Arc::clone(&ledger), Arc::clone(&config)));
+        let counters = Arc::new(Counters::default());
+        let settler = Arc::new(Settler::new(&ledger, &config, &counters));
         let (drain, draining) = stop();
         let (stop, stopping) = stop();
         let (janitor, queue) = Janitor::new(config.janitor.queue);
@@ -111,6 +123,7 @@ impl Node {
             Arc::new(placement),
             Arc::clone(&config),
             numbers(&config),
+            Arc::clone(&counters),
         ));
         let reconciler = Arc::new(Reconciler::new(
             Arc::clone(&ledger),
@@ -135,6 +148,8 @@ impl Node {
             reconciler,
             inventory,
             inbox,
+            counters,
+            since: began,
             tasks,
             drain,
             stop,

@@ -13,6 +13,7 @@ use crate::model::attempt::{Attempt, Cause, Keep, Keyed, Spec, State, Waiting};
 use crate::model::phone::NumberRules;
 use crate::model::request::{Private, Request, fixed};
 use crate::model::time::Time;
+use crate::telemetry::counters::Counters;
 
 /// Why a request was not decided.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +74,7 @@ pub trait Start: std::fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct Admission {
     pub(super) door: Door,
+    counters: Arc<Counters>,
     pub(super) bell: Arc<Bell>,
     pub(super) start: Arc<dyn Start>,
 }
@@ -90,6 +92,7 @@ impl Admission {
         start: Arc<dyn Start>,
         config: Arc<Config>,
         numbers: NumberRules,
+        counters: Arc<Counters>,
     ) -> Self {
         Self {
             door: Door {
@@ -98,6 +101,7 @@ impl Admission {
                 config,
                 numbers,
             },
+            counters,
             bell,
             start,
         }
@@ -126,6 +130,12 @@ impl Admission {
             })
             .await?;
         let (entered, seen) = decided.answer?;
+        // The record was there before, and not only as a cancel's tombstone.
+        if seen.is_some() && !entered.attempt.tombstone {
+            self.counters
+                .redeliveries
+                .heard(&entered.attempt, ledger.now());
+        }
         let version = decided.version.or(seen).unwrap_or(Version(0));
         if entered.reserved
             && let Some(mut slot) = ticket.into_slot()
@@ -198,13 +208,6 @@ impl Admission {
             change.attempt(&updated, cause)?;
             return Ok(Decision::Write(change, Ok((stays(updated), seen))));
         }
-        tracing::info!(
-            event = "attempt.redelivered",
-            workspace = %ws,
-            attempt = %id,
-            state = known.state.name(),
-            "a known attempt was asked for again; nothing was written"
-        );
         Ok(Decision::Keep(Ok((stays(known), seen))))
     }
 

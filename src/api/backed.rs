@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::core::{
     CancelCommand, CancelResult, Changes, Core, Filter, LookError, NotDeleted, NotResolved,
     PageCursor, PlaceError, Position, ReadError, Resolve, Reviews, RoomFilter, RoomPage, Standing,
-    Version,
+    Status, Version,
 };
 use crate::ledger;
 use crate::model::attempt::{Attempt, ReviewCause};
@@ -166,6 +166,10 @@ impl Core for Backed {
 
     async fn resolve(&self, say: &Resolve) -> Result<(Attempt, Version), NotResolved> {
         self.node.reconciler().resolve(say).await
+    }
+
+    fn status(&self) -> Status {
+        self.node.status()
     }
 
     fn draining(&self) -> watch::Receiver<bool> {

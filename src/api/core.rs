@@ -14,7 +14,7 @@ pub use crate::ledger::store::{Cursor, Position, Version};
 pub use crate::ledger::{Changed, Filter, PageCursor};
 pub use crate::node::{
     LookError, NotDeleted, NotResolved, Resolve, ReviewGroup, Reviews, RoomFilter, RoomPage,
-    Standing,
+    Standing, Status, Told,
 };
 
 /// The decisions and the memory behind the API.
@@ -141,6 +141,9 @@ pub trait Core: Debug + Send + Sync {
     ///
     /// It is not in review, or the store did not answer.
     async fn resolve(&self, say: &Resolve) -> Result<(Attempt, Version), NotResolved>;
+
+    /// What this process has counted since its start.
+    fn status(&self) -> Status;
 
     /// Turns true when nothing new is accepted any more.
     fn draining(&self) -> watch::Receiver<bool>;

@@ -116,4 +116,12 @@ impl OperationsService for Operations {
         let done = self.resolved_many(request.into_inner()).await?;
         Ok(Response::new(done))
     }
+
+    async fn get_status(
+        &self,
+        _request: Request<proto::GetStatusRequest>,
+    ) -> Result<Response<proto::ServiceStatus>, Status> {
+        let status = convert::status(&self.core.status(), self.clock.now());
+        Ok(Response::new(status))
+    }
 }

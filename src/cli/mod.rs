@@ -17,6 +17,7 @@ pub mod rooms;
 pub mod sandbox;
 pub mod serve;
 pub mod simulate;
+pub mod status;
 pub mod store;
 
 use std::pin::Pin;
@@ -58,6 +59,8 @@ enum Command {
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
     Serve(serve::Args),
+    /// Shows what a running service has counted since its start.
+    Status(status::Args),
     /// Shows a store, or tells it what happened before its history began.
     Store(store::Args),
 }
@@ -78,6 +81,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Review(args) => wait_for(Box::pin(review::run(args))),
         Command::Sandbox(args) => wait_for(Box::pin(sandbox::run(args))),
         Command::Serve(args) => wait_for(Box::pin(serve::run(args))),
+        Command::Status(args) => wait_for(Box::pin(status::run(args))),
         Command::Store(args) => store::run(&args),
     };
     done.unwrap_or_else(|error| {

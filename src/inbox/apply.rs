@@ -12,7 +12,7 @@ use crate::ledger::{Change, Decision, Error, Ledger, View};
 use crate::model::attempt::{Attempt, Cause, EndCause, State, StopWhy};
 use crate::model::evidence;
 use crate::model::id::{AttemptId, Partition, SessionId, Workspace};
-use crate::model::observation::Call;
+use crate::model::observation::{Call, Leg};
 use crate::placement::rooms::Rooms;
 use crate::placement::settle::{Finding, Settler, Try};
 use crate::provider::RoutingMetadata;
@@ -75,7 +75,7 @@ impl Projection {
         let Some(merged) = decided.answer else {
             return Ok(Took::Foreign);
         };
-        watch::look(&merged, counts);
+        watch::look(&merged, counts, self.ledger.now());
         self.ledger.news().hear();
         if watch::wants_a_look(&merged) {
             let record = &merged.record;
@@ -225,7 +225,8 @@ impl Projection {
             let told = |_: &Attempt| Some((Finding::Answered(leg.clone()), String::new()));
             self.settler.settle(&of, Cause::Told, None, told).await?;
         }
-        let Some((sid, leg)) = seen.ended().filter(|_| attempt.state == State::Answered) else {
+        let ended = seen.ended().filter(|_| attempt.state == State::Answered);
+        let Some((sid, leg)) = ended.filter(|(sid, leg)| was_answered(attempt, sid, leg)) else {
             return Ok(());
         };
         let Some(of) = Try::of(attempt) else {
@@ -265,6 +266,16 @@ impl Projection {
         }
         Ok(())
     }
+}
+
+/// Whether this is the leg that answered, or a later join in its place. The end of an earlier
+/// one may be all that was told, if the webhooks of the leg that talks were lost: it ends
+/// nothing, and a look finds out.
+fn was_answered(attempt: &Attempt, sid: &str, leg: &Leg) -> bool {
+    let answer = attempt.placed.as_ref().and_then(|p| p.answer.as_ref());
+    answer.is_none_or(|answer| {
+        answer.leg.participant == sid || leg.joined.is_some_and(|at| at > answer.at)
+    })
 }
 
 /// Whether `session` is the attempt's present or last try.

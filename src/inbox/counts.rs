@@ -1,5 +1,6 @@
 //! What is counted of webhooks in this process.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use super::token::Refusal;
@@ -84,6 +85,36 @@ impl Counted {
         Self::SecondAgents,
         Self::LostAgents,
     ];
+
+    /// Its name in `GetStatus` and in metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kept => "kept",
+            Self::Known => "duplicate",
+            Self::NoEvent => "no_event",
+            Self::Malformed => "malformed_token",
+            Self::UnknownKey => "unknown_key",
+            Self::Signature => "wrong_signature",
+            Self::Early => "token_too_early",
+            Self::Late => "token_too_late",
+            Self::Body => "other_body",
+            Self::TooLong => "too_long",
+            Self::TooMany => "too_many",
+            Self::NotKept => "not_kept",
+            Self::Connections => "too_many_connections",
+            Self::Applied => "applied",
+            Self::Foreign => "foreign",
+            Self::Ignored => "ignored",
+            Self::Unread => "unread",
+            Self::BeforeReply => "before_reply",
+            Self::Ended => "ended_calls",
+            Self::ForeignLegs => "foreign_legs",
+            Self::LateAgents => "late_agents",
+            Self::SecondAgents => "second_agents",
+            Self::LostAgents => "lost_agents",
+        }
+    }
 }
 
 /// The counters. They start at zero with the process.
@@ -99,6 +130,15 @@ impl Counts {
     #[must_use]
     pub fn of(&self, what: Counted) -> u64 {
         self.cell(what).load(Ordering::Relaxed)
+    }
+
+    /// Everything that was counted, by name.
+    #[must_use]
+    pub fn counted(&self) -> BTreeMap<&'static str, u64> {
+        Counted::ALL
+            .into_iter()
+            .map(|what| (what.name(), self.of(what)))
+            .collect()
     }
 
     /// When the last genuine webhook arrived, by our clock.
@@ -176,5 +216,6 @@ mod tests {
             counts.add(what);
         }
         assert!(Counted::ALL.iter().all(|what| counts.of(*what) == 1));
+        assert_eq!(counts.counted().len(), Counted::ALL.len(), "a name each");
     }
 }

@@ -29,6 +29,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
+use super::strangers::{Stranger, Strangers};
 use super::{Counted, Inbox, Taken};
 use crate::config::Webhooks;
 use crate::runtime::stop::Stop;
@@ -56,6 +57,7 @@ struct Door {
     inbox: Arc<Inbox>,
     limits: Webhooks,
     rate: Rate,
+    strangers: Arc<Strangers>,
 }
 
 /// Serves on `listener` until `stop` says so; whoever is being answered then is answered.
@@ -69,6 +71,7 @@ pub async fn serve(
     let places = Arc::new(Semaphore::new(limits.connections_max));
     let door = Arc::new(Door {
         rate: Rate::new(f64::from(limits.rate_per_second)),
+        strangers: Arc::default(),
         inbox,
         limits,
     });
@@ -86,38 +89,64 @@ pub async fn serve(
                 continue;
             }
         };
-        match Arc::clone(&places).try_acquire_owned() {
-            Ok(place) => {
-                let connection = connection(Arc::clone(&door), stream, place, stop.clone());
+        match place(&door, &places).await {
+            Some(place) => {
+                let stranger = door.strangers.enter();
+                let connection =
+                    connection(Arc::clone(&door), stream, stranger, place, stop.clone());
                 tasks.spawn(TASK, connection);
             }
-            Err(_) => turn_away(&door, &stream),
+            None => turn_away(&stream),
         }
     }
 }
 
-/// One connection too many: an answer that LiveKit repeats after. What its socket's buffer
-/// does not take is left unsaid, and a broken connection is repeated as well.
-fn turn_away(door: &Door, stream: &TcpStream) {
+/// A place for a connection: a free one, or that of the oldest on which nobody has signed.
+async fn place(door: &Door, places: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    if let Ok(place) = Arc::clone(places).try_acquire_owned() {
+        return Some(place);
+    }
     let count = door.inbox.counts().add(Counted::Connections);
     if count.is_power_of_two() {
         tracing::warn!(
             event = "webhook.connections",
             count,
-            "more connections than webhooks.connections_max; LiveKit sends those events again"
+            "more connections than webhooks.connections_max; those on which nobody has signed \
+             are closed, and then new ones are turned away, whose events LiveKit sends again"
         );
     }
+    if !door.strangers.show_out() {
+        return None;
+    }
+    let freed = timeout(ACCEPT_PAUSE, Arc::clone(places).acquire_owned()).await;
+    freed.ok()?.ok()
+}
+
+/// One connection too many: an answer that LiveKit repeats after. What its socket's buffer
+/// does not take is left unsaid, and a broken connection is repeated as well.
+fn turn_away(stream: &TcpStream) {
     if let Err(error) = stream.try_write(TOO_MANY) {
         tracing::debug!(%error, "a connection beyond the limit was closed without an answer");
     }
 }
 
+/// Serves a connection until it ends, or until it must make room for another.
 async fn connection(
     door: Arc<Door>,
     stream: TcpStream,
+    stranger: Stranger,
     _place: OwnedSemaphorePermit,
-    mut stop: Stop,
+    stop: Stop,
 ) {
+    let stranger = Arc::new(stranger);
+    tokio::select! {
+        biased;
+        () = stranger.shown_out() => {}
+        () = speak(door, stream, Arc::clone(&stranger), stop) => {}
+    }
+}
+
+async fn speak(door: Arc<Door>, stream: TcpStream, stranger: Arc<Stranger>, mut stop: Stop) {
     // Answers are one packet each; without it they would wait for an acknowledgement.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection keeps its delays");
@@ -129,8 +158,8 @@ async fn connection(
     };
     let io = TokioIo::new(opened);
     let service = service_fn(move |request| {
-        let door = Arc::clone(&door);
-        async move { Ok::<_, Infallible>(answer(&door, request).await) }
+        let (door, stranger) = (Arc::clone(&door), Arc::clone(&stranger));
+        async move { Ok::<_, Infallible>(answer(&door, &stranger, request).await) }
     });
     let served = match version {
         Version::One => {
@@ -175,7 +204,7 @@ async fn connection(
     }
 }
 
-async fn answer(door: &Door, request: Request<Incoming>) -> Response<Body> {
+async fn answer(door: &Door, stranger: &Stranger, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     if parts.uri.path() != PATH {
         return say(404);
@@ -191,6 +220,7 @@ async fn answer(door: &Door, request: Request<Incoming>) -> Response<Body> {
         Ok(signed) => signed,
         Err(refusal) => return say(Taken::Refused(refusal).status()),
     };
+    stranger.is_known();
     // Only what is signed counts: nobody else can use the rate up.
     if !door.rate.take() {
         let count = door.inbox.counts().add(Counted::TooMany);

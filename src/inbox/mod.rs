@@ -18,6 +18,7 @@ mod event;
 pub mod http;
 pub mod project;
 pub mod redact;
+mod strangers;
 pub mod token;
 mod watch;
 

@@ -3,11 +3,12 @@
 
 use super::apply::Merged;
 use super::{Counted, Counts};
-use crate::model::attempt::{Attempt, State};
+use crate::model::attempt::{Attempt, Passage, State};
 use crate::model::observation::Call;
+use crate::model::time::Time;
 
 /// Says what is new in `merged`.
-pub(super) fn look(merged: &Merged, counts: &Counts) {
+pub(super) fn look(merged: &Merged, counts: &Counts, now: Time) {
     let (before, after) = (&merged.before, &merged.record.seen);
     if before == after {
         return;
@@ -16,7 +17,7 @@ pub(super) fn look(merged: &Merged, counts: &Counts) {
     let Some(attempt) = &merged.attempt else {
         return;
     };
-    before_reply(attempt, before, after, counts);
+    before_reply(attempt, (before, after), counts, now);
     if before.agents_in().count() < 2 && after.agents_in().count() >= 2 {
         counts.add(Counted::SecondAgents);
         tracing::error!(
@@ -96,9 +97,10 @@ fn foreign_legs(merged: &Merged, counts: &Counts) {
 }
 
 /// An event that says how the dial went, before the dial's own answer did.
-fn before_reply(attempt: &Attempt, before: &Call, after: &Call, counts: &Counts) {
+fn before_reply(attempt: &Attempt, (before, after): (&Call, &Call), counts: &Counts, now: Time) {
     let says = |call: &Call| call.answered().is_some() || call.ended().is_some();
-    if attempt.state == State::Dialing && says(after) && !says(before) {
+    let awaited = attempt.state == State::Dialing && attempt.passage(now) == Passage::InFlight;
+    if awaited && says(after) && !says(before) {
         counts.add(Counted::BeforeReply);
         tracing::debug!(
             event = "webhook.before_reply",

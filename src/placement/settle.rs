@@ -21,6 +21,7 @@ use crate::model::time::Time;
 use crate::model::verdict::{After, Leg, NotConnected, TryFailure, Unclear};
 use crate::model::window::Slacks;
 use crate::runtime::mutant::{self, Mutant};
+use crate::telemetry::counters::Counters;
 
 /// What was found out about a try.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,18 +87,19 @@ pub struct Settlement {
 pub struct Settler {
     ledger: Arc<Ledger>,
     config: Arc<Config>,
+    counters: Arc<Counters>,
     slacks: Slacks,
 }
 
 impl Settler {
-    /// With the times of `config`.
+    /// With the times of `config`; what is placed is counted in `counters`.
     #[must_use]
-    pub fn new(ledger: Arc<Ledger>, config: Arc<Config>) -> Self {
-        let slacks = slacks(&config);
+    pub fn new(ledger: &Arc<Ledger>, config: &Arc<Config>, counters: &Arc<Counters>) -> Self {
         Self {
-            ledger,
-            config,
-            slacks,
+            ledger: Arc::clone(ledger),
+            config: Arc::clone(config),
+            counters: Arc::clone(counters),
+            slacks: slacks(config),
         }
     }
 
@@ -129,6 +131,7 @@ impl Settler {
     ) -> Result<Option<Settlement>, Error> {
         let (ws, id) = (&of.workspace, &of.attempt);
         let jitter = self.ledger.ids().unit();
+        let mut was_placed = false;
         let decided = self
             .ledger
             .decide_from(ws, seen, |view| {
@@ -151,16 +154,32 @@ impl Settler {
                 let Some((finding, evidence)) = find(&attempt) else {
                     return Ok(Decision::Keep(None));
                 };
+                was_placed = is_placed(&attempt);
                 let settling = Settling::new(self, view, attempt, cause, evidence, jitter)?;
                 settling.decide(finding).map(|decision| decision.map(Some))
             })
             .await?;
+        if decided.version.is_some()
+            && let Some((attempt, _)) = &decided.answer
+            && is_placed(attempt)
+            && !was_placed
+        {
+            self.counters.placed(attempt);
+        }
         Ok(decided.answer.map(|(attempt, closing)| Settlement {
             attempt,
             closing,
             seen: decided.seen,
         }))
     }
+}
+
+/// Whether the placement marker is written.
+fn is_placed(attempt: &Attempt) -> bool {
+    attempt
+        .placed
+        .as_ref()
+        .is_some_and(|placed| placed.answer.is_some())
 }
 
 /// The slacks of the configuration.

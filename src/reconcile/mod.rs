@@ -41,7 +41,7 @@ use futures_util::stream;
 use crate::config::Config;
 use crate::ledger::store::Queue;
 use crate::ledger::{Error, Ledger, Observer};
-use crate::model::attempt::{Attempt, State};
+use crate::model::attempt::{Attempt, Passage, State};
 use crate::model::id::Partition;
 use crate::placement::rooms::Rooms;
 use crate::placement::settle::Settler;
@@ -157,15 +157,15 @@ impl Reconciler {
             for state in [State::Reserved, State::Dialing] {
                 self.each_in(p, state, |attempt| left.push(attempt)).await?;
             }
-            let epoch = self.ledger.epoch().id;
+            let (epoch, now) = (self.ledger.epoch().id, self.ledger.now());
             let dead = self.ledger.predecessor_is_dead();
             let stopped = left
                 .iter()
-                .filter(|attempt| attempt.state == State::Dialing && attempt.stop.is_some())
+                .filter(|attempt| attempt.passage(now) != Passage::Open && attempt.stop.is_some())
                 .cloned()
                 .collect::<Vec<_>>();
             let left = left.into_iter().filter(|attempt| {
-                attempt.epoch != epoch || (dead && attempt.state == State::Reserved)
+                attempt.epoch != epoch || (dead && attempt.passage(now) == Passage::Open)
             });
             self.concurrently(left, |attempt| self.abandoned(attempt))
                 .await;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::model::attempt::{Attempt, Mode, ReviewCause, State, StopWhy};
+use crate::model::attempt::{Attempt, Mode, Passage, ReviewCause, State, StopWhy};
 use crate::model::disposition::Disposition;
 use crate::model::time::Time;
 use crate::model::verdict::{After, Leg};
@@ -104,6 +104,7 @@ pub(super) fn overdue(attempt: &Attempt, now: Time, grace: Duration) -> Overdue 
         _ if !due => Overdue::Wait,
         State::Deferred => Overdue::Expire,
         State::Reserved => Overdue::Abandon,
+        State::Dialing if attempt.passage(now) == Passage::InFlight => Overdue::Wait,
         State::Dialing => Overdue::LoseSight,
         State::Answered if overran(attempt, now, grace) => Overdue::Maximum,
         State::Answered | State::Uncertain | State::NeedsReview => Overdue::Look,

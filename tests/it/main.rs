@@ -17,6 +17,8 @@ mod demo;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod inbox;
 #[cfg(test)]
 mod kills;
@@ -44,6 +46,8 @@ mod sim;
 mod smoke;
 #[cfg(test)]
 mod stack;
+#[cfg(test)]
+mod status;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

@@ -14,7 +14,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("provider", &["model", "runtime"]),
     ("telemetry", &["config", "ledger", "model"]),
     ("lab", &["model", "provider", "runtime"]),
-    ("admission", &["config", "ledger", "model", "runtime"]),
+    (
+        "admission",
+        &["config", "ledger", "model", "runtime", "telemetry"],
+    ),
     (
         "placement",
         &[
@@ -63,6 +66,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "provider",
             "reconcile",
             "runtime",
+            "telemetry",
         ],
     ),
     (

@@ -12,6 +12,7 @@ mod place_call;
 mod read;
 mod review;
 mod room;
+mod status;
 mod texts;
 
 pub use fields::{Violation, Violations, timestamp};
@@ -21,6 +22,7 @@ pub(crate) use review::{
     ListReviews, list_reviews, resolve_attempt, resolve_attempts, review_group,
 };
 pub(crate) use room::{list_rooms, room};
+pub(crate) use status::status;
 
 pub(crate) use enums::cancel_result;
 pub(crate) use read::{

@@ -2,6 +2,7 @@
 
 mod end;
 mod history;
+mod passage;
 mod record;
 mod review;
 mod spec;
@@ -10,6 +11,7 @@ mod waiting;
 
 pub use end::{CancelRequest, EndCause, Mode, Settled, Stop, StopWhy};
 pub use history::{Cause, Evidence, Transition};
+pub use passage::Passage;
 pub use record::{Answered, Attempt, Hold, Keyed, Next, Placed};
 pub use review::{Resolution, ReviewCause};
 pub use spec::{AgentWanted, Follows, Gate, Keep, Spec};

@@ -98,3 +98,30 @@ pub enum Gate {
     /// It was asked for; whether it comes in time is the caller's risk.
     Dispatched,
 }
+
+#[cfg(test)]
+impl Spec {
+    /// For tests: a call that was intended at `at` and rings for 45 s.
+    pub(crate) fn sample(at: Time) -> Self {
+        Self {
+            contact: "c".parse().unwrap(),
+            outreach: "o".parse().unwrap(),
+            campaign: None,
+            follows: None,
+            intend_time: at,
+            expire_time: at.plus(Duration::from_hours(1)),
+            keep: Keep::UntilExpiry,
+            trunk: "main".parse().unwrap(),
+            agent: AgentWanted {
+                name: "caller".parse().unwrap(),
+                gate: Gate::Joined,
+                join_ms: 10_000,
+            },
+            ringing_ms: 45_000,
+            max_call_ms: 3_600_000,
+            time_zone: None,
+            priority: 0,
+            labels: BTreeMap::new(),
+        }
+    }
+}

@@ -10,7 +10,7 @@ use ringonce::api::proto::placement_service_client::PlacementServiceClient;
 use ringonce::api::{
     self, CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, Limits, LookError,
     NotDeleted, NotResolved, PageCursor, Parts, PlaceError, Position, ReadError, Resolve, Reviews,
-    RoomFilter, RoomPage, Standing, Version, proto,
+    RoomFilter, RoomPage, Standing, Status, Version, proto,
 };
 use ringonce::model::attempt::{Attempt, Cause, Keyed, ReviewCause, State, Stop, StopWhy};
 use ringonce::model::disposition::{Disposition, Rang};
@@ -293,6 +293,10 @@ impl Core for Fake {
             attempts: found,
             next: None,
         })
+    }
+
+    fn status(&self) -> Status {
+        Status::new(SystemClock.now())
     }
 
     async fn resolve(&self, say: &Resolve) -> Result<(Attempt, Version), NotResolved> {

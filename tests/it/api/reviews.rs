@@ -146,3 +146,22 @@ async fn a_campaign_is_canceled_a_page_at_a_time() {
     let both = ringonce("call cancel --campaign k --attempt a1", &url);
     assert_eq!(both.status.code(), Some(2));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_is_told_over_the_api_and_the_command_line() {
+    let server = Server::start(|_| {}).await;
+    let mut client = OperationsServiceClient::connect(server.url())
+        .await
+        .unwrap();
+    let status = client.get_status(proto::GetStatusRequest {}).await.unwrap();
+    let status = status.into_inner();
+    assert!(status.start_time.is_some() && status.status_time.is_some());
+    let spans = status.time_to_placement.unwrap();
+    assert_eq!(spans.count, 0);
+    let said = lines(&ringonce("status", &server.url())).join("\n");
+    assert!(
+        said.contains("redelivered: 0 in flight, 0 already placed"),
+        "{said}"
+    );
+    assert!(said.contains("webhooks: last never"), "{said}");
+}
