@@ -25,6 +25,8 @@ pub struct ServeSetup {
     pub store: Option<String>,
     /// Where it listens; a port of its own if `None`.
     pub listen: Option<String>,
+    /// Where webhooks come in; a port of its own if `None`.
+    pub webhook: Option<String>,
     /// The file that its stderr is added to; `serve.log` in the folder if `None`.
     pub log: Option<PathBuf>,
 }
@@ -50,7 +52,8 @@ impl ServeSetup {
         }
         let listen = self.listen.as_deref().unwrap_or("127.0.0.1:0");
         flag("--listen", listen.to_owned());
-        flag("--webhook-listen", "127.0.0.1:0".to_owned());
+        let webhook = self.webhook.as_deref().unwrap_or("127.0.0.1:0");
+        flag("--webhook-listen", webhook.to_owned());
         if let Some(store) = &self.store {
             flag("--store", store.clone());
         }
