@@ -108,13 +108,16 @@ const fn unfit(what: &'static str) -> Error {
     Error::Late(what)
 }
 
+fn config() -> Result<Config, Error> {
+    Config::from_toml(BUDGET).map_err(|_| unfit("a sound configuration"))
+}
+
 async fn start(
     world: &Arc<World>,
     store: &Memory,
     clock: &Arc<dyn Clock>,
     seed: u64,
 ) -> Result<Node, Error> {
-    let config = Config::from_toml(BUDGET).map_err(|_| unfit("a sound configuration"))?;
     let store: Arc<dyn Store> = Arc::new(store.reopen());
     let ground = Ground {
         store,
@@ -128,7 +131,7 @@ async fn start(
         ids: Arc::new(RandomIds::seeded(seed)),
         tasks: Tasks::default(),
     };
-    let started = Node::start(Arc::new(config), ground).await;
+    let started = Node::start(Arc::new(config()?), ground).await;
     started.map_err(|error| Error::Refused(error.to_string()))
 }
 
@@ -142,7 +145,7 @@ async fn trunk(node: &Node, clock: &Arc<dyn Clock>, ws: &Workspace) -> Result<St
         Duration::from_secs(45),
         clock.now(),
     );
-    let limits = RequestLimits::default();
+    let limits = RequestLimits::from(&config()?);
     let request = api::place_call(message, &limits, clock.now());
     let request = request.map_err(|wrong| refused(format!("{wrong:?}")))?;
     let placed = node.admission().place(request).await;
