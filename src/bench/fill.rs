@@ -131,7 +131,7 @@ fn id<T: std::str::FromStr>(text: &str) -> Result<T, Error> {
     text.parse().map_err(|_| Error::Late("an id that is one"))
 }
 
-fn spec(n: u64, at: Time) -> Result<Spec, Error> {
+pub(super) fn spec(n: u64, at: Time) -> Result<Spec, Error> {
     Ok(Spec {
         contact: id(&format!("old-contact-{n}"))?,
         outreach: id("bench")?,

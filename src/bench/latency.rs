@@ -11,7 +11,7 @@ use super::bare::Bare;
 use super::load::{self, Act, Callee, Done};
 use super::placements::no_rooms;
 use super::report::{Report, Target, share};
-use super::stand::Stand;
+use super::stand::{Kind, Stand};
 use super::{Error, Ground, Plan, Section, measure};
 use crate::api::proto;
 use crate::lab::platform::Timings;
@@ -60,7 +60,7 @@ pub(super) async fn measure(
     plan: &Plan,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let stand = Stand::start(ground, false).await?;
+    let stand = Stand::start(ground, Kind::Plain).await?;
     let bare = Bare::new(ground, stand.platform()).await?;
     #[expect(
         clippy::cast_possible_truncation,

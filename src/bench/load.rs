@@ -150,6 +150,10 @@ pub(super) enum Callee {
     Busy,
     /// Rings and never answers.
     Rings,
+    /// Answers, and the reply is lost.
+    Lost,
+    /// Rings, and then the connection breaks.
+    Cut,
 }
 
 impl Callee {
@@ -157,6 +161,8 @@ impl Callee {
         match self {
             Self::Busy => 89,
             Self::Rings => 8,
+            Self::Lost => 98,
+            Self::Cut => 99,
         }
     }
 }

@@ -12,6 +12,7 @@
 //! what the callee does (`sandbox --list`).
 
 mod bare;
+mod cost;
 mod fill;
 mod latency;
 mod load;
@@ -20,8 +21,11 @@ mod placements;
 mod replays;
 mod report;
 mod ringing;
+mod settle;
 mod stand;
 mod start;
+mod uncertain;
+mod webhooks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,17 +55,29 @@ pub enum Section {
     RingingTls,
     /// The start on a large store, after a `kill -9`.
     Start,
+    /// Webhooks that are acknowledged, and applied.
+    Webhooks,
+    /// What webhooks add to a placement.
+    WebhookCost,
+    /// Lost replies, until they are settled.
+    Settle,
+    /// Very many of them at once, in a world with paused time.
+    Uncertain,
 }
 
 impl Section {
     /// Every section, in the order in which they are measured.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 10] = [
         Self::Placements,
         Self::Latency,
         Self::Replays,
         Self::Ringing,
         Self::RingingTls,
         Self::Start,
+        Self::Webhooks,
+        Self::WebhookCost,
+        Self::Settle,
+        Self::Uncertain,
     ];
 
     /// Its name.
@@ -74,6 +90,10 @@ impl Section {
             Self::Ringing => "ringing",
             Self::RingingTls => "ringing-tls",
             Self::Start => "start",
+            Self::Webhooks => "webhooks",
+            Self::WebhookCost => "webhook-cost",
+            Self::Settle => "settle",
+            Self::Uncertain => "uncertain",
         }
     }
 }
@@ -102,6 +122,12 @@ pub struct Plan {
     pub stored: u64,
     /// Starts that are measured.
     pub starts: usize,
+    /// Webhooks that are under way at once.
+    pub webhooks_in_flight: usize,
+    /// Replies that are lost, of each kind.
+    pub lost: u64,
+    /// UNCERTAIN attempts at once.
+    pub uncertain: u32,
     /// Whether this is a short look, whose figures say little.
     pub quick: bool,
 }
@@ -121,6 +147,9 @@ impl Plan {
             ring: Duration::from_secs(45),
             stored: 100_000,
             starts: 5,
+            webhooks_in_flight: 64,
+            lost: 50,
+            uncertain: 10_000,
             quick: false,
         }
     }
@@ -139,6 +168,9 @@ impl Plan {
             ring: Duration::from_secs(12),
             stored: 1_000,
             starts: 2,
+            webhooks_in_flight: 16,
+            lost: 3,
+            uncertain: 300,
             quick: true,
         }
     }
@@ -225,6 +257,10 @@ pub async fn run(
             Section::Ringing => Box::pin(ringing::measure(ground, plan, &mut report, false)),
             Section::RingingTls => Box::pin(ringing::measure(ground, plan, &mut report, true)),
             Section::Start => Box::pin(start::measure(ground, plan, &mut report)),
+            Section::Webhooks => Box::pin(webhooks::measure(ground, plan, &mut report)),
+            Section::WebhookCost => Box::pin(cost::measure(ground, plan, &mut report)),
+            Section::Settle => Box::pin(settle::measure(ground, plan, &mut report)),
+            Section::Uncertain => Box::pin(async { uncertain::measure(plan, &mut report) }),
         };
         measured.await?;
     }

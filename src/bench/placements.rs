@@ -6,7 +6,7 @@
 use super::bare::Bare;
 use super::load::{self, Callee, Done};
 use super::report::{Report, Target};
-use super::stand::Stand;
+use super::stand::{Kind, Stand};
 use super::{Error, Ground, Plan, Section, measure};
 use crate::api::proto;
 use crate::lab::platform::Tally;
@@ -34,7 +34,7 @@ pub(super) async fn measure(
     plan: &Plan,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let mut stand = Stand::start(ground, false).await?;
+    let mut stand = Stand::start(ground, Kind::Plain).await?;
     let bare = Bare::new(ground, stand.platform()).await?;
     // What is made only once (the trunk's id, connections, the store's first pages) is none
     // of a placement's cost.

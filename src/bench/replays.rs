@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use super::load::{self, Act, Callee};
 use super::placements::{float, no_rooms, per};
 use super::report::{Report, Target};
-use super::stand::Stand;
+use super::stand::{Kind, Stand};
 use super::{Error, Ground, Plan, Section};
 use crate::api::proto;
 
@@ -18,7 +18,7 @@ pub(super) async fn measure(
     plan: &Plan,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let mut stand = Stand::start(ground, false).await?;
+    let mut stand = Stand::start(ground, Kind::Plain).await?;
     let intended = ground.clock.now();
     let placing = |wait| load::placing(stand.clients(), Callee::Busy, wait, plan.ring, intended);
     let first = stand.take(plan.known);

@@ -12,7 +12,7 @@ use tonic::Request;
 use super::load::{self, Callee, WORKSPACE};
 use super::placements::{float, no_rooms};
 use super::report::{Report, Target, share};
-use super::stand::Stand;
+use super::stand::{Kind, Stand};
 use super::{Error, Ground, Plan, Section};
 use crate::api::proto;
 use crate::lab::platform::CallTimes;
@@ -64,7 +64,7 @@ pub(super) async fn measure(
 }
 
 async fn ring(ground: &Ground, plan: &Plan, count: u64, tls: bool) -> Result<Rung, Error> {
-    let mut stand = Stand::start(ground, tls).await?;
+    let mut stand = Stand::start(ground, if tls { Kind::Tls } else { Kind::Plain }).await?;
     let placing = |callee, wait| {
         let intended = ground.clock.now();
         load::placing(stand.clients(), callee, wait, plan.ring, intended)
@@ -121,12 +121,15 @@ impl Rung {
     }
 }
 
-fn micros(time: &pbjson_types::Timestamp) -> i64 {
+pub(super) fn micros(time: &pbjson_types::Timestamp) -> i64 {
     time.seconds * 1_000_000 + i64::from(time.nanos / 1_000)
 }
 
 /// Every attempt of the load.
-async fn attempts(stand: &Stand, mut each: impl FnMut(proto::Attempt)) -> Result<(), Error> {
+pub(super) async fn attempts(
+    stand: &Stand,
+    mut each: impl FnMut(proto::Attempt),
+) -> Result<(), Error> {
     let Some(mut client) = stand.clients().pop() else {
         return Err(Error::Late("a connection"));
     };

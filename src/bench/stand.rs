@@ -11,6 +11,8 @@ use serde::de::DeserializeOwned;
 use tonic::transport::Channel;
 
 use super::{Error, Ground, measure};
+use crate::api::proto;
+use crate::api::proto::operations_service_client::OperationsServiceClient;
 use crate::api::proto::placement_service_client::PlacementServiceClient;
 use crate::lab::platform::{Tally, Timings};
 use crate::lab::stack::{Folder, Sandbox, Serve, ServeSetup};
@@ -26,7 +28,7 @@ const PACE: Duration = Duration::from_millis(50);
 /// For `localhost`, signed by itself, valid for a hundred years; its key is public and so
 /// worth nothing.
 const CERTIFICATE: &str = include_str!("../../tests/fixtures/tls/certificate.pem");
-const KEY: &str = include_str!("../../tests/fixtures/tls/key.pem");
+const CERTIFICATE_KEY: &str = include_str!("../../tests/fixtures/tls/key.pem");
 
 /// How the service is configured, beside where the platform is. The rest is the default.
 const CONFIG: &str = r#"
@@ -41,6 +43,26 @@ gate = "DISPATCHED"
 [numbers]
 test_prefixes = ["+999"]
 "#;
+
+/// The platform's key, and its secret: a sandbox's, and so worth nothing.
+pub(super) const KEY: &str = "devkey";
+pub(super) const SECRET: &str = "devsecret_that_is_at_least_32_chars_long";
+
+/// Times so short that a horizon passes within seconds.
+const QUICK: &str = include_str!("../../config/example/quick.toml");
+
+/// How a stand is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A platform that takes no time, without webhooks.
+    Plain,
+    /// The same over TLS.
+    Tls,
+    /// The same, and it sends webhooks to the service.
+    Told,
+    /// A platform that takes the times of a real one, with short horizons and no webhooks.
+    Quick,
+}
 
 /// A client of the service.
 pub(super) type Client = PlacementServiceClient<Channel>;
@@ -60,22 +82,37 @@ pub(super) struct Stand {
 }
 
 impl Stand {
-    /// Starts both, over TLS in between if `tls` says so.
-    pub(super) async fn start(ground: &Ground, tls: bool) -> Result<Self, Error> {
+    /// Starts both.
+    pub(super) async fn start(ground: &Ground, kind: Kind) -> Result<Self, Error> {
+        let tls = kind == Kind::Tls;
         let folder = Folder::new()?;
         let config = folder.file("bench.toml");
         fs::write(&config, CONFIG)?;
+        let quick = folder.file("quick.toml");
+        fs::write(&quick, QUICK)?;
+        let webhook = (kind == Kind::Told).then(free_port).transpose()?;
+        let told = webhook.map(|at| format!("http://{at}/webhooks/livekit"));
         let mut setup = ServeSetup {
-            config: vec![config],
+            config: match kind {
+                Kind::Quick => vec![quick, config],
+                Kind::Plain | Kind::Tls | Kind::Told => vec![config],
+            },
+            webhook_listen: webhook.map(|at| at.to_string()),
             store: Some(folder.store("bench.db")),
             ..ServeSetup::default()
         };
         let (certificate, key) = (folder.file("certificate.pem"), folder.file("key.pem"));
         fs::write(&certificate, CERTIFICATE)?;
-        fs::write(&key, KEY)?;
+        fs::write(&key, CERTIFICATE_KEY)?;
         let certificate = certificate.display().to_string();
         let key = key.display().to_string();
-        let mut flags = vec!["--load"];
+        let mut flags = match kind {
+            Kind::Plain | Kind::Tls | Kind::Told => vec!["--load"],
+            Kind::Quick => vec!["--token-leeway", "2s"],
+        };
+        if let Some(url) = &told {
+            flags.extend(["--webhook", url.as_str()]);
+        }
         if tls {
             flags.extend(["--tls-certificate", &certificate, "--tls-key", &key]);
             setup = setup.set("livekit.ca_file", certificate.clone());
@@ -168,6 +205,15 @@ impl Stand {
         serde_json::from_slice(&body).map_err(|error| Error::Bare(error.to_string()))
     }
 
+    /// What the service has counted.
+    pub(super) async fn status(&self) -> Result<proto::ServiceStatus, Error> {
+        let channel = self.serve.channel().await?;
+        let mut client = OperationsServiceClient::new(channel);
+        let status = client.get_status(proto::GetStatusRequest {}).await;
+        let status = status.map_err(|status| Error::Refused(status.message().to_owned()))?;
+        Ok(status.into_inner())
+    }
+
     /// Waits until the platform's counts look so.
     pub(super) async fn until(
         &self,
@@ -211,6 +257,11 @@ impl Stand {
         self.connect().await?;
         Ok(took)
     }
+}
+
+/// A port of this host that nobody listens on now.
+fn free_port() -> std::io::Result<std::net::SocketAddr> {
+    std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
 
 /// A client for the sandbox that trusts the certificate above.

@@ -6,7 +6,7 @@ use super::fill;
 use super::load::{self, Callee};
 use super::placements::float;
 use super::report::{Report, Target};
-use super::stand::Stand;
+use super::stand::{Kind, Stand};
 use super::{Error, Ground, Plan, Section};
 use crate::api::proto;
 
@@ -20,7 +20,7 @@ pub(super) async fn measure(
     plan: &Plan,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let mut stand = Stand::start(ground, false).await?;
+    let mut stand = Stand::start(ground, Kind::Plain).await?;
     stand.stop().await?;
     fill::fill(ground, &stand.folder.file("bench.db"), plan.stored).await?;
     stand.start_again(ground).await?;

@@ -58,6 +58,14 @@ enum Name {
     RingingTls,
     /// The start on a store of 100,000 attempts after a `kill -9`.
     Start,
+    /// Webhooks acknowledged durably a second, and how far behind the projection is.
+    Webhooks,
+    /// What webhooks add to the time of a placement, at half load.
+    WebhookCost,
+    /// How soon lost replies are settled, with and without a restart.
+    Settle,
+    /// 10,000 UNCERTAIN attempts at once, in a world with paused time.
+    Uncertain,
 }
 
 impl From<Name> for Section {
@@ -69,6 +77,10 @@ impl From<Name> for Section {
             Name::Ringing => Self::Ringing,
             Name::RingingTls => Self::RingingTls,
             Name::Start => Self::Start,
+            Name::Webhooks => Self::Webhooks,
+            Name::WebhookCost => Self::WebhookCost,
+            Name::Settle => Self::Settle,
+            Name::Uncertain => Self::Uncertain,
         }
     }
 }

@@ -223,7 +223,8 @@ impl Reconciler {
             Found::Ringing if met => Finding::NotConnected(NotConnected {
                 disposition: crate::model::disposition::Disposition::Canceled,
                 sip: None,
-                after: After::Canceled,
+                // Whether its bridge lives to send a CANCEL is not known.
+                after: After::Silent,
             }),
             Found::Talking(leg) => hung_up(attempt, leg),
             Found::Nobody if attempt.state == State::Answered => Finding::Over(end_cause(attempt)),

@@ -192,14 +192,14 @@ impl Reconciler {
             Talk::Unheard(leg) if room.setbacks == 0 => {
                 return self.leave_talking(&room, &leg, 1).await;
             }
-            // The deletion cancels it; phones stop within seconds.
+            // The deletion cancels it, if its bridge lives; a listed leg does not say that.
             Talk::Rings => {
                 self.leg_lives(&room, None).await?;
-                After::Canceled
+                After::Silent
             }
             Talk::Unheard(_) | Talk::Nobody => After::Over,
         };
-        let held_again = room.leg_seen || after == After::Canceled;
+        let held_again = room.leg_seen || after == After::Silent;
         match self.rooms.delete(&room).await {
             Deletion::Gone => {
                 self.gaps.found(Gap::RoomStarted);

@@ -196,7 +196,7 @@ fn gone(view: &View<'_>, now: Time, stale: bool) -> Planned {
 /// A recorded stop ended it before an answer.
 pub(super) const fn stopped_ringing() -> Planned {
     Planned::new(
-        Step::NotConnected(Disposition::Canceled, After::Canceled),
+        Step::NotConnected(Disposition::Canceled, After::Silent),
         "a recorded stop ended it before it was answered",
     )
 }
@@ -253,8 +253,10 @@ pub(super) const fn unconnected(how: Unconnected) -> (Disposition, After) {
         // It rang out and was canceled, or the carrier was silent: which is not known.
         Unconnected::Unreached => (Disposition::Unreached, After::Silent),
         Unconnected::Rejected => (Disposition::Rejected, After::Over),
-        Unconnected::StoppedByUs => (Disposition::Canceled, After::Canceled),
-        Unconnected::StoppedOnPlatform => (Disposition::StoppedOnPlatform, After::Canceled),
+        // That the room went says nothing of the bridge, whose answer is missing: one that was
+        // killed before sent no CANCEL, and the phone rings on.
+        Unconnected::StoppedByUs => (Disposition::Canceled, After::Silent),
+        Unconnected::StoppedOnPlatform => (Disposition::StoppedOnPlatform, After::Silent),
     }
 }
 

@@ -38,8 +38,8 @@ const PAGE: usize = 50;
 pub(super) async fn cancel(stage: Arc<Stage>, call: Wanted, begun: Instant, chance: Chance) {
     sleep_until(begun + call.at).await;
     let most = if chance.hits(0.5) {
-        let state = chance.of(State::Queued, &SOUGHT);
-        if !stage.judge.reaches(&call.key(), state, AWAITED).await {
+        let sought = chance.of(State::Queued, &SOUGHT);
+        if !stage.judge.reaches(&call.key(), sought, AWAITED).await {
             return;
         }
         chance.of(0, &[0, 5, 1_000])

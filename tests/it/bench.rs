@@ -63,3 +63,19 @@ fn calls_ring_at_once_over_tls_and_a_start_finds_what_a_kill_left() {
     assert!(last < 10.0, "{report}");
     assert!(median(&report, "start", "ready after kill -9") > 0.0);
 }
+
+#[test]
+fn webhooks_are_kept_and_applied_and_lost_replies_are_settled() {
+    let report = bench(&["--only", "webhooks", "webhook-cost", "settle", "uncertain"]);
+    let figure = |section, name| median(&report, section, name);
+    assert!(figure("webhooks", "acknowledged durably") > 0.0);
+    assert!(figure("webhook-cost", "webhooks kept") > 0.0, "{report}");
+    // A host that is busy is late; what is not settled at all is an error of the bench.
+    assert!(figure("settle", "after the horizon") < 30.0, "{report}");
+    assert!(figure("settle", "after start and horizon") < 30.0);
+    // Its seconds are those of a world whose time is paused: no host makes them longer.
+    assert!(
+        figure("uncertain", "last after its horizon") <= 60.0,
+        "{report}"
+    );
+}

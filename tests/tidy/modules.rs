@@ -77,7 +77,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
-            "api", "config", "lab", "ledger", "model", "provider", "runtime",
+            "api", "config", "lab", "ledger", "model", "node", "provider", "runtime",
         ],
     ),
     (

@@ -127,7 +127,7 @@ fn events_say_how_it_ended_once_nothing_of_it_is_left() {
     assert_eq!(after(Ringing, UserUnavailable), unreached);
     let rejected = ended(Disposition::Rejected, After::Over);
     assert_eq!(after(Ringing, UserRejected), rejected);
-    let stopped = ended(Disposition::StoppedOnPlatform, After::Canceled);
+    let stopped = ended(Disposition::StoppedOnPlatform, After::Silent);
     assert_eq!(after(Ringing, RoomDeleted), stopped);
     assert_eq!(after(Ringing, ParticipantRemoved), stopped);
     // A carrier's failure or a killed bridge: nobody knows.
@@ -192,7 +192,7 @@ fn a_stop_deletes_what_rings_and_hangs_up_only_if_it_says_so() {
 
 #[test]
 fn a_stop_that_is_over_is_canceled_only_if_nobody_can_have_answered() {
-    let canceled = Step::NotConnected(Disposition::Canceled, After::Canceled);
+    let canceled = Step::NotConnected(Disposition::Canceled, After::Silent);
     let mut attempt = stopped(State::Uncertain, Mode::StopRinging);
     let whole = watched(true);
     assert_eq!(of(&attempt, &nothing(), absent(), &whole), canceled);

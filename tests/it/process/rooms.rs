@@ -52,8 +52,12 @@ async fn recorded(format: &str) -> (Stack, Vec<String>) {
     let mut lines: Vec<String> = stack.serve.log().lines().map(str::to_owned).collect();
     stack.serve_again().await;
     stack.call(&place("a9", "c9", "+12025550186"));
+    // On a busy host it may be beyond UNCERTAIN by the time that somebody looks.
+    let lost = ["STATE_UNCERTAIN", "STATE_NEEDS_REVIEW"];
     stack
-        .attempt("a8", |attempt| attempt["state"] == "STATE_UNCERTAIN")
+        .attempt("a8", |attempt| {
+            lost.map(Value::from).contains(&attempt["state"])
+        })
         .await;
     stack
         .platform("no room", |state| state["rooms"] == json!([]))
