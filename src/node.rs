@@ -138,9 +138,17 @@ impl Node {
         let cleaning = janitor::run(queue, settler, rooms, tasks.clone(), stopping.clone());
         tasks.spawn("janitor", cleaning);
         reconciler.start(&tasks, &stopping);
-        tasks.spawn("inbox", Arc::clone(&inbox).run(stopping.clone()));
-        tasks.spawn("trim", trim::run(ledger, config, stopping));
-        tasks.spawn("queue", Arc::clone(&admission).run_queue(draining));
+        let (taking, stop_taking) = (Arc::clone(&inbox), stopping.clone());
+        tasks.keep("inbox", move || {
+            Arc::clone(&taking).run(stop_taking.clone())
+        });
+        tasks.keep("trim", move || {
+            trim::run(Arc::clone(&ledger), Arc::clone(&config), stopping.clone())
+        });
+        let waiting = Arc::clone(&admission);
+        tasks.keep("queue", move || {
+            Arc::clone(&waiting).run_queue(draining.clone())
+        });
         Ok(Self {
             client,
             admission,

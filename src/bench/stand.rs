@@ -15,7 +15,7 @@ use crate::api::proto;
 use crate::api::proto::operations_service_client::OperationsServiceClient;
 use crate::api::proto::placement_service_client::PlacementServiceClient;
 use crate::lab::platform::{Tally, Timings};
-use crate::lab::stack::{Folder, Sandbox, Serve, ServeSetup};
+use crate::lab::stack::{Folder, Sandbox, Serve, ServeSetup, free_address};
 use crate::ledger::store::sqlite;
 
 /// Connections to the service: as a few schedulers would hold them.
@@ -90,7 +90,7 @@ impl Stand {
         fs::write(&config, CONFIG)?;
         let quick = folder.file("quick.toml");
         fs::write(&quick, QUICK)?;
-        let webhook = (kind == Kind::Told).then(free_port).transpose()?;
+        let webhook = (kind == Kind::Told).then(free_address).transpose()?;
         let told = webhook.map(|at| format!("http://{at}/webhooks/livekit"));
         let mut setup = ServeSetup {
             config: match kind {
@@ -257,11 +257,6 @@ impl Stand {
         self.connect().await?;
         Ok(took)
     }
-}
-
-/// A port of this host that nobody listens on now.
-fn free_port() -> std::io::Result<std::net::SocketAddr> {
-    std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()
 }
 
 /// A client for the sandbox that trusts the certificate above.

@@ -105,10 +105,21 @@ impl Reconciler {
 
     /// Starts its loops.
     pub fn start(self: &Arc<Self>, tasks: &Tasks, stop: &Stop) {
-        tasks.spawn("reconciler", Arc::clone(self).run(stop.clone()));
-        tasks.spawn("reconciler.rooms", Arc::clone(self).rooms_on(stop.clone()));
-        tasks.spawn("reconciler.looks", Arc::clone(self).look_on(stop.clone()));
-        tasks.spawn("reconciler.sweep", Arc::clone(self).sweep_on(stop.clone()));
+        let own = || (Arc::clone(self), stop.clone());
+        let (this, stop) = own();
+        tasks.keep("reconciler", move || Arc::clone(&this).run(stop.clone()));
+        let (this, stop) = own();
+        tasks.keep("reconciler.rooms", move || {
+            Arc::clone(&this).rooms_on(stop.clone())
+        });
+        let (this, stop) = own();
+        tasks.keep("reconciler.looks", move || {
+            Arc::clone(&this).look_on(stop.clone())
+        });
+        let (this, stop) = own();
+        tasks.keep("reconciler.sweep", move || {
+            Arc::clone(&this).sweep_on(stop.clone())
+        });
     }
 
     /// What was found that no webhook told.

@@ -27,6 +27,10 @@ pub enum Step {
     Drop,
 }
 
+/// Before a loop that panicked begins anew: long enough that one which panics each time
+/// leaves the processor to the others.
+const ANEW: Duration = Duration::from_secs(1);
+
 /// Decides each poll of each task: the seam of the simulation. In a process there is none.
 pub trait Polls: Debug + Send + Sync {
     /// Called before poll number `poll` (from 1) of the task `id`, named `name`.
@@ -84,11 +88,21 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.start(name, Box::pin(work));
+        self.start(name, Box::pin(work), None);
+    }
+
+    /// As [`Tasks::spawn`], for a loop that the process cannot do without: after a panic
+    /// `make` makes it anew, a second later. It ends when it returns.
+    pub fn keep<F>(&self, name: &'static str, make: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let make = move || -> Work { Box::pin(make()) };
+        self.start(name, make(), Some(Box::new(make)));
     }
 
     /// Apart from `spawn`, so that the runtime's part of a task is compiled once.
-    fn start(&self, name: &'static str, work: Work) {
+    fn start(&self, name: &'static str, work: Work, anew: Option<Make>) {
         let mut running = self.lock();
         if running.closed {
             return;
@@ -96,7 +110,7 @@ impl Tasks {
         running.next += 1;
         let id = running.next;
         let tasks = self.clone();
-        let supervised = Supervised {
+        let mut supervised = Supervised {
             name,
             id,
             poll: 0,
@@ -109,12 +123,22 @@ impl Tasks {
         let finish = scopeguard::guard(self.clone(), move |tasks| tasks.finished(id));
         let whole = async move {
             let _finish = finish;
-            if AssertUnwindSafe(supervised).catch_unwind().await.is_err() {
+            while AssertUnwindSafe(&mut supervised)
+                .catch_unwind()
+                .await
+                .is_err()
+            {
+                // Dropped here, so that its guards have run before it begins anew.
+                supervised.work = None;
                 tasks.0.panics.send_modify(|n| *n += 1);
                 tracing::error!(
                     task = name,
+                    begins_anew = anew.is_some(),
                     "a task panicked; what it held is handed over or reconciled"
                 );
+                let Some(anew) = &anew else { return };
+                tokio::time::sleep(ANEW).await;
+                supervised.work = Some(anew());
             }
         };
         #[expect(
@@ -207,6 +231,7 @@ impl Tasks {
 }
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Make = Box<dyn Fn() -> Work + Send + Sync>;
 
 struct Supervised {
     name: &'static str,
@@ -261,6 +286,20 @@ mod tests {
         assert_eq!(tasks.panics(), 1);
         assert_eq!(tasks.running("good"), 1);
         assert!(tasks.idle(Duration::from_secs(2)).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_loop_that_is_kept_begins_anew_after_a_panic() {
+        let tasks = Tasks::default();
+        let begun = Arc::new(std::sync::atomic::AtomicU64::new(0));
+        let count = Arc::clone(&begun);
+        tasks.keep("loop", move || {
+            let nth = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            async move { assert!(nth > 1, "on purpose") }
+        });
+        assert!(tasks.idle_named("loop", ANEW * 3).await);
+        assert_eq!(tasks.panics(), 2);
+        assert_eq!(begun.load(std::sync::atomic::Ordering::SeqCst), 3);
     }
 
     #[tokio::test(start_paused = true)]

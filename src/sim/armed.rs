@@ -138,8 +138,21 @@ impl Armed {
     }
 }
 
-/// Tasks that serve one request, webhook or try: what panics in them ends with them.
-const FOR_ONE: [&str; 4] = [placement::TASK, "delivery", "webhook", "cancel"];
+/// Tasks that serve one request, webhook or try, which ends with a panic; and loops, which
+/// begin anew after one.
+const MAY_PANIC: [&str; 11] = [
+    placement::TASK,
+    "delivery",
+    "webhook",
+    "cancel",
+    "reconciler",
+    "reconciler.rooms",
+    "reconciler.looks",
+    "reconciler.sweep",
+    "inbox",
+    "trim",
+    "queue",
+];
 
 impl Blow {
     /// Whether it may fall at a poll of this task.
@@ -149,7 +162,7 @@ impl Blow {
             Self::Hold(_) | Self::Drop => task == placement::TASK,
             // It falls at a commit.
             Self::HoldMarked(_) => false,
-            Self::Panic => FOR_ONE.contains(&task),
+            Self::Panic => MAY_PANIC.contains(&task),
         }
     }
 }
