@@ -133,8 +133,8 @@ const fn mixed(seed: u64, n: u64) -> u64 {
 }
 
 fn fresh() -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = *RandomIds::from_os().uuid().as_bytes();
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    let (high, low) = RandomIds::from_os().uuid().as_u64_pair();
+    high ^ low
 }
 
 #[expect(

@@ -21,7 +21,7 @@ pub(super) const NOW: i64 = 1_800_000_000;
 /// The inputs.
 pub(super) struct Corpus {
     /// Events, half of them of a room of ours.
-    pub(super) events: Vec<Box<Value>>,
+    pub(super) events: Vec<Value>,
     /// Genuine tokens.
     pub(super) tokens: Vec<Box<str>>,
     /// Claims, as they are signed.
@@ -53,7 +53,7 @@ impl Corpus {
             let foreign = line["body"].take();
             let mut ours = foreign.clone();
             ours["room"]["name"] = session.room(Partition(0)).as_str().into();
-            events.extend([Box::new(foreign), Box::new(ours)]);
+            events.extend([foreign, ours]);
         }
         let tokens = events.iter().take(40).map(|event| {
             let body = event.to_string();
@@ -84,7 +84,7 @@ impl Corpus {
             limits: RequestLimits::default(),
             signers: Signers::new(
                 [(own.key, secret.into())].into(),
-                std::time::Duration::from_secs(60),
+                std::time::Duration::from_mins(1),
             ),
         }
     }

@@ -77,7 +77,7 @@ impl Mutator {
     }
 
     /// One of these; there is one.
-    pub(super) fn of<'a, T: ?Sized>(&mut self, items: &'a [Box<T>]) -> &'a T {
+    pub(super) fn of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         let at = self.below(items.len());
         &items[at]
     }

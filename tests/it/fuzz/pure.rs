@@ -57,12 +57,11 @@ fn token(chance: &mut Mutator, corpus: &Corpus) -> bool {
 /// Claims of any shape, signed: taken only within their time, and with a hash.
 fn claims(chance: &mut Mutator, corpus: &Corpus) -> bool {
     let sound = chance.of(&corpus.claims);
-    let bent = match chance.below(3) {
-        0 => chance.text(sound, sound),
-        _ => {
-            let value: Value = serde_json::from_str(sound).unwrap();
-            chance.json(&value, &value).to_string()
-        }
+    let bent = if chance.below(3) == 0 {
+        chance.text(sound, sound)
+    } else {
+        let value: Value = serde_json::from_str(sound).unwrap();
+        chance.json(&value, &value).to_string()
     };
     let header = match chance.below(8) {
         0 => chance.text("{\"alg\":\"HS256\"}", "none"),

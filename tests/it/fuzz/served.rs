@@ -91,8 +91,8 @@ impl Served {
                 let token = sign::over(&sound, self.lab.now().as_secs());
                 let bent = chance.bytes(&sound, other.to_string().as_bytes());
                 if bent != sound {
-                    let taken = inbox.take(Some(token.as_bytes()), &bent).await;
-                    assert_eq!(taken.status(), 401, "bytes that were not signed");
+                    let became = inbox.take(Some(token.as_bytes()), &bent).await;
+                    assert_eq!(became.status(), 401, "bytes that were not signed");
                 }
             }
             1 => {
@@ -100,8 +100,8 @@ impl Served {
                 let bent = chance.bytes(token.as_bytes(), b"Bearer ");
                 let text = String::from_utf8_lossy(&bent).into_owned();
                 if text.strip_prefix("Bearer ").unwrap_or(&text).trim() != token {
-                    let taken = inbox.take(Some(&bent), &sound).await;
-                    assert_eq!(taken.status(), 401, "a token that was not made");
+                    let became = inbox.take(Some(&bent), &sound).await;
+                    assert_eq!(became.status(), 401, "a token that was not made");
                 }
             }
             _ => {
@@ -110,9 +110,9 @@ impl Served {
                     _ => chance.bytes(&sound, other.to_string().as_bytes()),
                 };
                 let token = self.sign(&bent);
-                let taken = inbox.take(Some(token.as_bytes()), &bent).await;
-                let right = matches!(taken, Taken::Kept | Taken::Known | Taken::NoEvent);
-                assert!(right, "{taken:?}");
+                let became = inbox.take(Some(token.as_bytes()), &bent).await;
+                let right = matches!(became, Taken::Kept | Taken::Known | Taken::NoEvent);
+                assert!(right, "{became:?}");
             }
         }
     }

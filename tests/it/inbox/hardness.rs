@@ -63,9 +63,9 @@ async fn more_connections_than_allowed_are_told_to_come_again() {
     let mut held = Vec::new();
     for _ in 0..4 {
         let mut stream = served.connect().await;
-        let head = head(BODY.len(), &served.token(BODY), "");
-        let head = head.replace("connection: close\r\n", "");
-        stream.write_all(head.as_bytes()).await.unwrap();
+        let begins = head(BODY.len(), &served.token(BODY), "");
+        let begins = begins.replace("connection: close\r\n", "");
+        stream.write_all(begins.as_bytes()).await.unwrap();
         stream.write_all(BODY).await.unwrap();
         let mut answer = [0; 12];
         stream.read_exact(&mut answer).await.unwrap();
@@ -102,8 +102,8 @@ async fn tokens_of_wrong_clocks_are_refused_and_counted_by_direction() {
     let now = served.lab.now().as_secs();
     let post = async |at: i64| {
         let token = sign::over(BODY, at);
-        let head = head(BODY.len(), &token, "");
-        served.send(&[head.as_bytes(), BODY]).await
+        let begins = head(BODY.len(), &token, "");
+        served.send(&[begins.as_bytes(), BODY]).await
     };
     // A token lives for 300 s from `nbf`, and 60 s are borne at either end.
     for (off, wanted) in [(0, 200), (50, 200), (-350, 200), (120, 401), (-420, 401)] {
@@ -188,7 +188,7 @@ async fn a_name_like_ours_with_strange_metadata_is_kept_and_makes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn an_event_of_ten_years_ago_ends_no_call_of_today() {
     let lab = crate::world::Lab::with(1, "[deployment]\nname = \"d-1\"\n", |settings| {
-        settings.times.talk = Duration::from_secs(600);
+        settings.times.talk = Duration::from_mins(10);
     });
     let alive = lab.node().await;
     alive.place(lab.call("a", "+12025550100")).await;
@@ -205,8 +205,8 @@ async fn an_event_of_ten_years_ago_ends_no_call_of_today() {
     old["participant"]["identity"] = placed.session.identity().into();
     let body = old.to_string().into_bytes();
     let token = sign::over(&body, lab.now().as_secs());
-    let taken = alive.node.inbox().take(Some(token.as_bytes()), &body).await;
-    assert_eq!(taken.status(), 200);
+    let became = alive.node.inbox().take(Some(token.as_bytes()), &body).await;
+    assert_eq!(became.status(), 200);
     sign::until_read(&alive).await;
     assert_eq!(alive.attempt("a").await.state, State::Answered);
     assert_eq!(lab.sip_calls(), 1);
