@@ -96,14 +96,12 @@ impl Node {
         let memory = (ground.store, ground.keys, ground.ids);
         let ledger = remember(&config, memory, Arc::clone(&clock), News::new(hear)).await?;
         let signer = ground.credentials.clone();
-        let limits = limits(&config);
-        let client = Client::new(ground.wire, ground.credentials, clock, limits);
+        let client = Client::new(ground.wire, ground.credentials, clock, limits(&config));
         let client = Arc::new(client);
         let rooms = Arc::new(Rooms::new(Arc::clone(&client), Arc::clone(&ledger)));
         let counters = Arc::new(Counters::default());
         let settler = Arc::new(Settler::new(&ledger, &config, &counters));
-        let (drain, draining) = stop();
-        let (stop, stopping) = stop();
+        let ((drain, draining), (stop, stopping)) = (stop(), stop());
         let (janitor, queue) = Janitor::new(config.janitor.queue);
         let placement = Placement::new(
             Arc::clone(&ledger),
@@ -138,17 +136,11 @@ impl Node {
         let cleaning = janitor::run(queue, settler, rooms, tasks.clone(), stopping.clone());
         tasks.spawn("janitor", cleaning);
         reconciler.start(&tasks, &stopping);
-        let (taking, stop_taking) = (Arc::clone(&inbox), stopping.clone());
-        tasks.keep("inbox", move || {
-            Arc::clone(&taking).run(stop_taking.clone())
+        tasks.keep("inbox", &inbox, &stopping, Inbox::run);
+        tasks.keep("trim", &ledger, &stopping, move |ledger, stop| {
+            trim::run(ledger, Arc::clone(&config), stop)
         });
-        tasks.keep("trim", move || {
-            trim::run(Arc::clone(&ledger), Arc::clone(&config), stopping.clone())
-        });
-        let waiting = Arc::clone(&admission);
-        tasks.keep("queue", move || {
-            Arc::clone(&waiting).run_queue(draining.clone())
-        });
+        tasks.keep("queue", &admission, &draining, Admission::run_queue);
         Ok(Self {
             client,
             admission,

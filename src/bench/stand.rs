@@ -15,7 +15,7 @@ use crate::api::proto;
 use crate::api::proto::operations_service_client::OperationsServiceClient;
 use crate::api::proto::placement_service_client::PlacementServiceClient;
 use crate::lab::platform::{Tally, Timings};
-use crate::lab::stack::{Folder, Sandbox, Serve, ServeSetup, free_address};
+use crate::lab::stack::{Folder, Sandbox, Serve, ServeSetup, free_address, webhook_url};
 use crate::ledger::store::sqlite;
 
 /// Connections to the service: as a few schedulers would hold them.
@@ -91,13 +91,14 @@ impl Stand {
         let quick = folder.file("quick.toml");
         fs::write(&quick, QUICK)?;
         let webhook = (kind == Kind::Told).then(free_address).transpose()?;
-        let told = webhook.map(|at| format!("http://{at}/webhooks/livekit"));
+        let webhook = webhook.map(|at| at.to_string());
+        let told = webhook.as_deref().map(webhook_url);
         let mut setup = ServeSetup {
             config: match kind {
                 Kind::Quick => vec![quick, config],
                 Kind::Plain | Kind::Tls | Kind::Told => vec![config],
             },
-            webhook_listen: webhook.map(|at| at.to_string()),
+            webhook_listen: webhook,
             store: Some(folder.store("bench.db")),
             ..ServeSetup::default()
         };

@@ -191,7 +191,7 @@ impl Stage {
 
     async fn ours(&self, log: &Path) -> Result<(Arc<Ours>, Side), Error> {
         let webhooks = stack::free_address()?.to_string();
-        let url = format!("http://{webhooks}{}", crate::inbox::http::PATH);
+        let url = stack::webhook_url(&webhooks);
         let sandbox = self.sandbox("sandbox.log", Some(&url)).await?;
         let config = self.folder.file("demo.toml");
         fs::write(&config, times::CONFIG).map_err(|why| file(&config, why))?;

@@ -105,21 +105,10 @@ impl Reconciler {
 
     /// Starts its loops.
     pub fn start(self: &Arc<Self>, tasks: &Tasks, stop: &Stop) {
-        let own = || (Arc::clone(self), stop.clone());
-        let (this, stop) = own();
-        tasks.keep("reconciler", move || Arc::clone(&this).run(stop.clone()));
-        let (this, stop) = own();
-        tasks.keep("reconciler.rooms", move || {
-            Arc::clone(&this).rooms_on(stop.clone())
-        });
-        let (this, stop) = own();
-        tasks.keep("reconciler.looks", move || {
-            Arc::clone(&this).look_on(stop.clone())
-        });
-        let (this, stop) = own();
-        tasks.keep("reconciler.sweep", move || {
-            Arc::clone(&this).sweep_on(stop.clone())
-        });
+        tasks.keep("reconciler", self, stop, Self::run);
+        tasks.keep("reconciler.rooms", self, stop, Self::rooms_on);
+        tasks.keep("reconciler.looks", self, stop, Self::look_on);
+        tasks.keep("reconciler.sweep", self, stop, Self::sweep_on);
     }
 
     /// What was found that no webhook told.

@@ -14,6 +14,8 @@ use futures_util::FutureExt;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use super::stop::Stop;
+
 /// What a test lets a task do at a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
@@ -91,13 +93,21 @@ impl Tasks {
         self.start(name, Box::pin(work), None);
     }
 
-    /// As [`Tasks::spawn`], for a loop that the process cannot do without: after a panic
-    /// `make` makes it anew, a second later. It ends when it returns.
-    pub fn keep<F>(&self, name: &'static str, make: impl Fn() -> F + Send + Sync + 'static)
-    where
+    /// As [`Tasks::spawn`], for a loop `of` something that the process cannot do without:
+    /// after a panic it is run anew, a second later. It ends when it returns, as it does
+    /// after `stop`.
+    pub fn keep<T, F>(
+        &self,
+        name: &'static str,
+        of: &Arc<T>,
+        stop: &Stop,
+        run: impl Fn(Arc<T>, Stop) -> F + Send + Sync + 'static,
+    ) where
+        T: Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
-        let make = move || -> Work { Box::pin(make()) };
+        let (of, stop) = (Arc::clone(of), stop.clone());
+        let make = move || -> Work { Box::pin(run(Arc::clone(&of), stop.clone())) };
         self.start(name, make(), Some(Box::new(make)));
     }
 
@@ -273,7 +283,10 @@ impl Future for Supervised {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
+    use crate::runtime::stop::stop;
 
     #[tokio::test(start_paused = true)]
     async fn a_panic_ends_one_task_and_is_counted() {
@@ -291,15 +304,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_loop_that_is_kept_begins_anew_after_a_panic() {
         let tasks = Tasks::default();
-        let begun = Arc::new(std::sync::atomic::AtomicU64::new(0));
-        let count = Arc::clone(&begun);
-        tasks.keep("loop", move || {
-            let nth = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            async move { assert!(nth > 1, "on purpose") }
+        let begun = Arc::new(AtomicU64::new(0));
+        let (_owner, stop) = stop();
+        tasks.keep("loop", &begun, &stop, |begun, _| async move {
+            let nth = begun.fetch_add(1, Ordering::SeqCst);
+            assert!(nth > 1, "on purpose");
         });
         assert!(tasks.idle_named("loop", ANEW * 3).await);
         assert_eq!(tasks.panics(), 2);
-        assert_eq!(begun.load(std::sync::atomic::Ordering::SeqCst), 3);
+        assert_eq!(begun.load(Ordering::SeqCst), 3);
     }
 
     #[tokio::test(start_paused = true)]

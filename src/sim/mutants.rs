@@ -25,12 +25,11 @@ fn every_mutant_is_caught() {
     let missed = Mutex::new(Vec::new());
     on_all_cores(mutants.len(), |at| {
         let mutant = mutants[at];
-        match caught(mutant) {
-            Some(by) => println!("caught  {mutant:?}: {by}"),
-            None => {
-                println!("MISSED  {mutant:?}: {WORLDS} worlds broke no promise");
-                missed.lock().unwrap().push(mutant);
-            }
+        if let Some(by) = caught(mutant) {
+            println!("caught  {mutant:?}: {by}");
+        } else {
+            println!("MISSED  {mutant:?}: {WORLDS} worlds broke no promise");
+            missed.lock().unwrap().push(mutant);
         }
     });
     let missed = missed.into_inner().unwrap();

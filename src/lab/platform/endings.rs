@@ -84,7 +84,7 @@ impl Platform {
     }
 
     /// The bridge of this call dies. A talking callee hangs up; a phone that rings goes
-    /// on until its ringing timeout.
+    /// on until its carrier gives up.
     pub(super) fn bridge_dies(&mut self, id: u64) {
         let Some(call) = self.calls.get_mut(&id) else {
             return;

@@ -17,7 +17,7 @@ use std::process::ExitStatus;
 pub use folder::Folder;
 pub use process::{Process, Program};
 pub use sandbox::{Sandbox, plain_http};
-pub use serve::{Serve, ServeSetup, channel, free_address};
+pub use serve::{Serve, ServeSetup, channel, free_address, webhook_url};
 
 /// Why a process of ours could not be started, asked or ended.
 #[derive(Debug, thiserror::Error)]

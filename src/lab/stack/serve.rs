@@ -15,6 +15,12 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// A ring is long and silent: pings show that the server still lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 
+/// Where a `serve` takes webhooks, at the address of its listener for them.
+#[must_use]
+pub fn webhook_url(listener: &str) -> String {
+    format!("http://{listener}/webhooks/livekit")
+}
+
 /// What a `serve` is started with, each time anew.
 #[derive(Debug, Clone, Default)]
 pub struct ServeSetup {

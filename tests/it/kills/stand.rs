@@ -1,11 +1,12 @@
 //! The processes: one sandbox that outlives all, and one `serve` after the other on one store.
 
-use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ringonce::api::proto;
-use ringonce::lab::stack::{Folder, Program, Sandbox, Serve, ServeSetup};
+use ringonce::lab::stack::{
+    Folder, Program, Sandbox, Serve, ServeSetup, free_address, webhook_url,
+};
 use tokio::time::{Instant, sleep};
 use tonic::transport::Channel;
 
@@ -30,22 +31,13 @@ pub(super) struct Stand {
     folder: Folder,
 }
 
-/// A port that was free a moment ago: each process after a kill must be found where the last
-/// one was.
-fn port() -> SocketAddr {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    free.local_addr().unwrap()
-}
-
 impl Stand {
     pub(super) async fn start(seed: u64) -> Self {
         let program = Program::at(env!("CARGO_BIN_EXE_ringonce"));
         let folder = Folder::new().unwrap();
-        let (grpc, webhooks) = (port(), port());
-        let (seed, url) = (
-            seed.to_string(),
-            format!("http://{webhooks}/webhooks/livekit"),
-        );
+        // Each process after a kill must be found where the last one was.
+        let [grpc, webhooks] = [(); 2].map(|()| free_address().unwrap().to_string());
+        let (seed, url) = (seed.to_string(), webhook_url(&webhooks));
         let flags = [
             ["--token-leeway", "2s"],
             ["--talk", "3s"],
@@ -57,8 +49,8 @@ impl Stand {
         let setup = ServeSetup {
             config: vec![QUICK.into()],
             store: Some(folder.store("calls.db")),
-            listen: Some(grpc.to_string()),
-            webhook_listen: Some(webhooks.to_string()),
+            listen: Some(grpc),
+            webhook_listen: Some(webhooks),
             ..ServeSetup::default()
         };
         let setup = setup
