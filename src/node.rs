@@ -14,7 +14,7 @@ use crate::inbox::Inbox;
 use crate::ledger::open::OpenError;
 use crate::ledger::seal::Keys;
 use crate::ledger::store::Store;
-use crate::ledger::{self, Ledger, News, Observer, PageCursor};
+use crate::ledger::{self, Ledger, News, Observer, PageCursor, Patience};
 use crate::model::attempt::ReviewCause;
 use crate::model::id::{TrunkName, Workspace};
 use crate::model::phone::NumberRules;
@@ -261,7 +261,12 @@ async fn remember(
     clock: Arc<dyn Clock>,
     news: News,
 ) -> Result<Arc<Ledger>, OpenError> {
-    let (name, patience) = (config.deployment.name.clone(), config.store.retry_for);
+    let (name, store_config) = (config.deployment.name.clone(), &config.store);
+    let patience = Patience {
+        retry_for: store_config.retry_for,
+        retry_backoff: store_config.retry_backoff,
+        conflicts_max: store_config.conflicts_max,
+    };
     let ledger = Ledger::open(store, keys, name, clock, ids, news, patience).await?;
     Ok(Arc::new(ledger))
 }

@@ -154,6 +154,8 @@ fn reflection(
         Builder::configure()
             .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            // The details of errors, which a client without their types shows as bytes.
+            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
     };
     let on = limits.reflection;
     let new = on.then(|| configure().build_v1()).transpose();

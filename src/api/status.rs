@@ -281,7 +281,7 @@ pub(super) fn of_not_deleted(error: NotDeleted, retry_after: Duration) -> Status
         NotDeleted::Ledger(error) => of_read(&ReadError::from(error), retry_after),
         NotDeleted::Platform => platform(&message, retry_after),
         NotDeleted::NotFound => Reason::RoomNotFound.status(message),
-        NotDeleted::NotOurs => Reason::RoomNotOurs.status(message),
+        NotDeleted::NoNameOfOurs | NotDeleted::NotOurs => Reason::RoomNotOurs.status(message),
         NotDeleted::Owned { attempt, state } => {
             let metadata = [
                 ("attempt_id", attempt.to_string()),

@@ -62,9 +62,15 @@ impl Connection {
 pub(super) type Client =
     crate::api::proto::placement_service_client::PlacementServiceClient<Channel>;
 
-/// A connection to the service at `server`.
+/// A connection to the service at `server`: a URL, or `HOST:PORT` as the service's ready line
+/// has it.
 pub(super) async fn channel(server: &str) -> anyhow::Result<Channel> {
-    Endpoint::from_shared(server.to_owned())
+    let url = if server.contains("://") {
+        server.to_owned()
+    } else {
+        format!("http://{server}")
+    };
+    Endpoint::from_shared(url)
         .with_context(|| format!("{server:?} is no URL, as http://127.0.0.1:7081"))?
         .connect_timeout(Duration::from_secs(5))
         // A ring is long and silent: without pings a balancer may cut it.

@@ -36,8 +36,6 @@ pub struct Attempt {
     pub headers_max: usize,
     /// The longest name or value of a SIP header, in bytes.
     pub header_max_bytes: usize,
-    /// Transitions that a record keeps.
-    pub history: usize,
 }
 
 impl Attempt {
@@ -58,7 +56,6 @@ impl Attempt {
             label_max_bytes: s.number("label_max_bytes", 1..=4_096),
             headers_max: s.number("headers_max", 0..=256),
             header_max_bytes: s.number("header_max_bytes", 1..=4_096),
-            history: s.number("history", 8..=64),
         }
     }
 }

@@ -27,8 +27,6 @@ pub struct Dial {
     pub max_call_duration_margin: Duration,
     /// Signs of `dial_digits` at most.
     pub digits_max: usize,
-    /// What one sign of `dial_digits` adds to the server's deadline.
-    pub digit_time: Duration,
     /// How long after the minting of its token the dial may still be sent.
     pub send_by: Duration,
     /// Server's deadline = ringing + digits + this.
@@ -78,7 +76,6 @@ impl Dial {
             max_call_duration_max: s.duration("max_call_duration_max", SECOND..=DAY),
             max_call_duration_margin: s.duration("max_call_duration_margin", Duration::ZERO..=HOUR),
             digits_max: s.number("digits_max", 0..=256),
-            digit_time: s.duration("digit_time", MILLISECOND..=SECOND * 5),
             send_by: s.duration("send_by", MILLISECOND..=MINUTE),
             server_slack: s.duration("server_slack", slack.clone()),
             client_slack: s.duration("client_slack", slack.clone()),

@@ -65,8 +65,6 @@ pub struct Store {
     pub trim_interval: Duration,
     /// How much one pass forgets of each kind.
     pub trim_batch: usize,
-    /// How often the event log is read when nobody was told of news.
-    pub watch_poll: Duration,
 }
 
 impl Store {
@@ -97,7 +95,6 @@ impl Store {
             id_retention: s.duration("id_retention", MILLISECOND..=FOREVER),
             trim_interval: s.duration("trim_interval", MILLISECOND..=DAY),
             trim_batch: s.number("trim_batch", 1..=1_000_000),
-            watch_poll: s.duration("watch_poll", MILLISECOND..=MINUTE),
         }
     }
 }

@@ -15,13 +15,17 @@ use crate::model::id::{Deployment, Partition, Workspace};
 use crate::runtime::clock::Clock;
 use crate::runtime::ids::Ids;
 
-/// How often a decision is made anew after a conflict before it gives up. Each conflict
-/// means that another commit went through, so this is reached only under a storm on one
-/// record.
-const CONFLICTS_MAX: u32 = 256;
-
-/// The pause between repetitions of a commit whose answer is unknown.
-const REPEAT_PAUSE: Duration = Duration::from_millis(20);
+/// How long a decision is tried before it is given up.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// How long a commit is sent again whose answer is unknown.
+    pub retry_for: Duration,
+    /// The pause between two of those.
+    pub retry_backoff: Duration,
+    /// How often it is made anew after a conflict. Each means that another commit went
+    /// through, so this is reached only under a storm on one record.
+    pub conflicts_max: u32,
+}
 
 /// What a decision came to, and the version that it wrote, if it wrote.
 #[derive(Debug)]
@@ -46,8 +50,7 @@ pub struct Ledger {
     pub(super) deployment: Deployment,
     pub(super) epoch: Epoch,
     pub(super) news: News,
-    /// How long a commit is repeated whose answer is unknown.
-    pub(super) retry_for: Duration,
+    pub(super) patience: Patience,
 }
 
 impl Ledger {
@@ -111,7 +114,7 @@ impl Ledger {
         mut present: bool,
         mut decide: impl FnMut(&View) -> Result<Decision<T>, Error> + Send,
     ) -> Result<Decided<T>, Error> {
-        for _ in 0..CONFLICTS_MAX {
+        for _ in 0..self.patience.conflicts_max {
             let keys = match decide(&view) {
                 Ok(Decision::Write(change, answer)) => {
                     let (commit, attempts) = self.commit_of(&view, change)?;
@@ -223,10 +226,10 @@ impl Ledger {
                 Err(store::Error::NotApplied(failure) | store::Error::Unknown(failure)) => failure,
             };
             doubtful = true;
-            if begun.elapsed() >= self.retry_for {
+            if begun.elapsed() >= self.patience.retry_for {
                 return Err(store::Error::Unknown(failure).into());
             }
-            tokio::time::sleep(REPEAT_PAUSE).await;
+            tokio::time::sleep(self.patience.retry_backoff).await;
         }
     }
 
@@ -296,7 +299,11 @@ mod tests {
             clock,
             ids,
             News::new(Vec::new()),
-            Duration::from_secs(1),
+            Patience {
+                retry_for: Duration::from_secs(1),
+                retry_backoff: Duration::from_millis(20),
+                conflicts_max: 256,
+            },
         );
         let ledger = opened.await.unwrap();
         loads.store(0, Ordering::SeqCst);

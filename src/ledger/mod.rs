@@ -18,7 +18,7 @@ pub mod view;
 
 pub use call::CallRecord;
 pub use change::{AttemptChanged, Change, Decision};
-pub use decide::{Decided, Ledger};
+pub use decide::{Decided, Ledger, Patience};
 pub use news::{News, Observer};
 pub use read::{Changed, Filter, PageCursor};
 pub use view::View;

@@ -1,12 +1,11 @@
 //! Opening: whose store is this, and does it still remember what it did?
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::decide::Ledger;
+use super::decide::{Ledger, Patience};
 use super::news::News;
 use super::record::FORMAT;
 use super::seal::Keys;
@@ -65,7 +64,7 @@ impl Ledger {
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
         news: News,
-        retry_for: Duration,
+        patience: Patience,
     ) -> Result<Self, OpenError> {
         let identity = identify(store.as_ref(), &keys, deployment, &*clock, &*ids).await?;
         let epoch = store.epoch();
@@ -78,7 +77,7 @@ impl Ledger {
             deployment,
             epoch,
             news,
-            retry_for,
+            patience,
         })
     }
 }

@@ -65,6 +65,8 @@ pub struct Gaps {
     counts: Mutex<Counts>,
     /// How long nothing must have been told.
     silence: Duration,
+    /// When it began to count.
+    since: Instant,
 }
 
 impl Gaps {
@@ -74,6 +76,7 @@ impl Gaps {
         Self {
             counts: Mutex::default(),
             silence,
+            since: Instant::now(),
         }
     }
 
@@ -87,7 +90,7 @@ impl Gaps {
     /// Looks found something that no webhook had told.
     pub fn found(&self, gap: Gap) {
         let now = Instant::now();
-        let off = {
+        let (off, told) = {
             let mut counts = self.lock();
             *counts.found.entry(gap).or_default() += 1;
             counts.since_told = counts.since_told.saturating_add(1);
@@ -101,7 +104,7 @@ impl Gaps {
             if off {
                 counts.said = Some(now);
             }
-            off
+            (off, counts.told)
         };
         tracing::info!(
             event = "webhook.gap",
@@ -111,7 +114,10 @@ impl Gaps {
         if off {
             tracing::error!(
                 event = "webhook.silence",
-                silent_for_s = self.silence.as_secs(),
+                silent_for_s = now
+                    .saturating_duration_since(told.unwrap_or(self.since))
+                    .as_secs(),
+                told_before = told.is_some(),
                 "LiveKit's webhooks do not arrive: calls are settled by looking alone, which is \
                  slower and knows less. Check that webhook.urls of LiveKit names this listener's \
                  /webhooks/livekit and can reach it; that webhook.api_key is one whose secret is \

@@ -22,6 +22,9 @@ pub enum NotDeleted {
     /// There is no such room.
     #[error("LiveKit lists no room of this name, and the ledger knows none that is left")]
     NotFound,
+    /// No room of ours is called so.
+    #[error("no room of ringonce has such a name, and no other is touched from here")]
+    NoNameOfOurs,
     /// It is somebody else's, or of a history that this store has lost.
     #[error(
         "a room of this name exists and is not this deployment's by its metadata; it is never touched from here"
@@ -74,7 +77,7 @@ impl Inventory {
     pub async fn delete(&self, name: &str, force: bool) -> Result<Standing, NotDeleted> {
         let ours = RoomName::parse(name).map(|(partition, session)| session.room(partition));
         let Some(ours) = ours.filter(|ours| ours.as_str() == name) else {
-            return Err(NotDeleted::NotOurs);
+            return Err(NotDeleted::NoNameOfOurs);
         };
         let Call::Done(listed) = self
             .rooms

@@ -209,6 +209,33 @@ fn default_keys(files: &[File]) -> Vec<String> {
     offences
 }
 
+/// A key that nothing reads promises what nobody keeps.
+fn read_keys(files: &[File]) -> Vec<String> {
+    let reads = |key: &str| {
+        let field = format!(".{key}");
+        files.iter().any(|file| {
+            file.path.starts_with("src/")
+                && (!file.path.starts_with("src/config/") || file.path == "src/config/rules.rs")
+                && file.text.match_indices(&field).any(|(at, _)| {
+                    let rest = file.text.get(at + field.len()..).unwrap_or_default();
+                    !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || "_(".contains(c))
+                })
+        })
+    };
+    let mut offences = Vec::new();
+    for file in files.iter().filter(|f| f.path == "config/default.toml") {
+        for line in file.text.lines() {
+            let Some((key, _)) = line.split_once(" = ") else {
+                continue;
+            };
+            if key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') && !reads(key) {
+                offences.push(format!("{}: nothing reads {key}", file.path));
+            }
+        }
+    }
+    offences
+}
+
 /// Every command on the page is one that tests/readme runs, and every state is explained. A block
 /// of `text` shows what a command printed.
 fn readme(files: &[File]) -> Vec<String> {
@@ -372,6 +399,11 @@ fn each_dependency_has_its_reason_and_the_lints_are_on() {
 #[test]
 fn each_default_has_its_meaning() {
     holds(default_keys, "config/default.toml", "\n\ntrunk = \"main\"");
+    holds(
+        read_keys,
+        "config/default.toml",
+        "\n# Nothing.\nno_such_key = 1\n",
+    );
 }
 
 #[test]

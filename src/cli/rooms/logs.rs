@@ -49,6 +49,12 @@ pub(super) fn leaks(
         leaked.chain(open).collect::<Vec<_>>().join("\n")
     })?;
     output::note(&text::summary(&found));
+    if !found.leaked.is_empty() {
+        output::note(
+            "hint: in the logs of a service that runs, a call that goes on looks the same; \
+             --older-than 2h leaves out the younger ones, and without --logs the service is asked",
+        );
+    }
     if found.created + found.deleted == 0 {
         // Rooms are told at level info, so a log of warnings alone would look sound.
         output::note(

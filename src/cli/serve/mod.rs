@@ -91,7 +91,13 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (inbox, limits) = (Arc::clone(node.inbox()), config.webhooks.clone());
     let taking = inbox::http::serve(webhooks, inbox, limits, tasks.clone(), node.stopping());
     tasks.spawn("webhooks", taking);
-    say_ready(address, webhook, &node, &opened.location);
+    say_ready(
+        address,
+        webhook,
+        &node,
+        &opened.location,
+        &config.livekit.url,
+    );
     node.preflight(config.trunks.keys().cloned().collect());
     let core = Arc::new(Backed::new(Arc::clone(&node)));
     let parts = api::Parts { core, clock, tasks };
@@ -160,7 +166,7 @@ async fn serve(
 }
 
 /// One line of JSON on stderr, whatever the log's format: what waits for it reads the port.
-fn say_ready(address: SocketAddr, webhook: SocketAddr, node: &Node, store: &str) {
+fn say_ready(address: SocketAddr, webhook: SocketAddr, node: &Node, store: &str, url: &str) {
     let line = serde_json::json!({
         "event": "ready",
         "grpc": address.to_string(),
@@ -169,6 +175,7 @@ fn say_ready(address: SocketAddr, webhook: SocketAddr, node: &Node, store: &str)
         "note": "the admin listener is not served by this version and stays closed",
         "deployment": node.ledger().deployment().as_str(),
         "store": store,
+        "livekit": url,
     });
     output::note(&line.to_string());
 }
