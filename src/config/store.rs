@@ -49,8 +49,6 @@ pub struct Store {
     pub queue: usize,
     /// Connections that read beside the writer.
     pub readers: usize,
-    /// How long a connection waits for a lock of the file.
-    pub busy_timeout: Duration,
     /// For how long a commit is sent again whose answer is unknown.
     pub retry_for: Duration,
     /// The pause between two of those.
@@ -87,7 +85,6 @@ impl Store {
             key_file,
             queue: s.number("queue", 1..=1_000_000),
             readers: s.number("readers", 1..=64),
-            busy_timeout: s.duration("busy_timeout", MILLISECOND..=MINUTE),
             retry_for: s.duration("retry_for", MILLISECOND..=HOUR),
             retry_backoff: s.duration("retry_backoff", MILLISECOND..=MINUTE),
             conflicts_max: s.number("conflicts_max", 1..=10_000),

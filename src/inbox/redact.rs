@@ -3,8 +3,8 @@
 //! By a walk over the JSON. Under names that hold numbers (`sip.phoneNumber`,
 //! `sip.trunkPhoneNumber`, a participant's `name`, which LiveKit fills with the number, and
 //! the carriers' headers) every run of seven digits or more is replaced; under any other name
-//! what is written as a number with its `+`. In its place stands the number's key, so that
-//! events of one number can still be told to be of one.
+//! what is written as a number with its `+`, or in an address. In its place stands the
+//! number's key, so that events of one number can still be told to be of one.
 
 use serde_json::Value;
 
@@ -23,6 +23,8 @@ pub fn redact(body: &mut Value, key: &dyn Fn(&str) -> String) {
 fn walk(value: &mut Value, of: &str, named: bool, key: &dyn Fn(&str) -> String) {
     match value {
         Value::String(text) => {
+            // The metadata of a room is ours, and an id in it may look like an address.
+            let named = named || (of != "metadata" && is_address(text));
             if let Some(clean) = clean(text, named, key) {
                 *text = clean;
             }
@@ -62,6 +64,15 @@ fn holds_numbers(name: &str) -> bool {
         || name.contains("phone")
         || name.contains("number")
         || matches!(name.as_str(), "sip.from" | "sip.to")
+}
+
+/// Whether a text is, or names, an address whose user may be a number without its `+`
+/// (`tel:`, RFC 3966; `sip:`, RFC 3261).
+fn is_address(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["tel:", "sip:", "sips:"]
+        .iter()
+        .any(|scheme| text.contains(scheme))
 }
 
 /// The text without its numbers; `None` if it has none.
@@ -125,6 +136,15 @@ mod tests {
     fn redacted(mut body: Value) -> Value {
         redact(&mut body, &|number| format!("k{}", number.len()));
         body
+    }
+
+    #[test]
+    fn an_address_needs_no_plus() {
+        let body = json!({"x": "tel:12025550142", "y": "<SIP:2025550142@h>", "z": "1795967305"});
+        let clean = json!({"x": "tel:number:k12", "y": "<SIP:number:k11@h>", "z": "1795967305"});
+        assert_eq!(redacted(body), clean);
+        let ours = json!({"metadata": "{\"attempt\":\"sip:2025550142\"}"});
+        assert_eq!(redacted(ours.clone()), ours);
     }
 
     #[test]

@@ -100,6 +100,26 @@ async fn a_second_serve_is_refused_and_inspection_is_not() {
     place.open(LATER).unwrap().close().await;
 }
 
+/// A second name of the file is the same store, and one lock is for both.
+#[tokio::test]
+async fn another_name_of_a_store_is_no_other_store() {
+    let place = Place::new();
+    let first = place.open(BORN).unwrap();
+    let beside = |name: &str| place.path().with_file_name(name);
+    let open = |path: &Path| Sqlite::open(path, &Options::default(), LATER, &place.ids).map(drop);
+    std::os::unix::fs::symlink(place.path(), beside("soft.db")).unwrap();
+    let second = open(&beside("soft.db"));
+    assert!(matches!(second, Err(OpenError::Held { .. })), "{second:?}");
+    first.close().await;
+    fs::hard_link(place.path(), beside("hard.db")).unwrap();
+    for name in [place.path(), beside("hard.db")] {
+        let linked = open(&name).unwrap_err();
+        says(&linked, &name, "remove all names but one");
+    }
+    fs::remove_file(beside("hard.db")).unwrap();
+    place.open(LATER).unwrap().close().await;
+}
+
 /// A process that is killed holds no lease, however soon the next one comes.
 #[tokio::test]
 async fn a_lease_ends_with_the_process_that_took_it() {

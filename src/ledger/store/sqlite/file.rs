@@ -31,10 +31,19 @@ impl Identity {
     }
 }
 
-/// Held while a process serves from a store; its end, however it comes, releases it.
+/// The file that `path` leads to. Two names of one database would else have two locks, and
+/// two processes that ring the same phones.
+pub(super) fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Held while a process serves from a store; its end, however it comes, releases it. It
+/// outlives every connection: closing a descriptor of the database drops `SQLite`'s locks.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
+    /// The database itself, since the lock beside it is one for each name.
+    database: Option<File>,
 }
 
 impl Lock {
@@ -65,7 +74,35 @@ impl Lock {
             .set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()));
         named.map_err(|source| OpenError::io(&beside, source))?;
-        Ok(Self { file })
+        Ok(Self {
+            file,
+            database: None,
+        })
+    }
+
+    /// Takes the lock of the database itself, once its file is there. A second name of it is
+    /// refused: the log that `SQLite` keeps beside the one is not seen under the other.
+    pub(super) fn bind(&mut self, path: &Path) -> Result<(), OpenError> {
+        let io = |source| OpenError::io(path, source);
+        let database = File::open(path).map_err(io)?;
+        let links = database.metadata().map_err(io)?.nlink();
+        if links > 1 {
+            return Err(OpenError::Linked {
+                path: path.to_owned(),
+                links,
+            });
+        }
+        match flock(&database, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => self.database = Some(database),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(OpenError::Held {
+                    path: path.to_owned(),
+                    holder: None,
+                });
+            }
+            Err(error) => return Err(io(error.into())),
+        }
+        Ok(())
     }
 }
 
@@ -73,8 +110,10 @@ impl Drop for Lock {
     /// Unlocks before the file is closed: a process that is just being started from this one
     /// has the descriptor too, until it executes, and would hold the lock for so long.
     fn drop(&mut self) {
-        if let Err(error) = flock(&self.file, FlockOperation::Unlock) {
-            tracing::debug!(%error, "the store's lock goes with its file");
+        for held in self.database.iter().chain([&self.file]) {
+            if let Err(error) = flock(held, FlockOperation::Unlock) {
+                tracing::debug!(%error, "the store's lock goes with its file");
+            }
         }
     }
 }

@@ -72,6 +72,7 @@ impl Sqlite {
         ids: &dyn Ids,
     ) -> Result<Self, OpenError> {
         let opened = open::open(path, options, now, ids, true)?;
+        let path = opened.path.as_path();
         let lock = Arc::new(opened.lock);
         let (end, ended) = mpsc::channel(1);
         let alive = || Alive {

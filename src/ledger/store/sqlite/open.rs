@@ -72,6 +72,17 @@ pub enum OpenError {
         /// The holder's process id, as it wrote it down.
         holder: Option<u32>,
     },
+    /// It has several names.
+    #[error(
+        "{path} has {links} names (hard links), and what is written under one is not seen under \
+         another, so that a call could ring twice; remove all names but one"
+    )]
+    Linked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        links: u64,
+    },
     /// It cannot be written.
     #[error("{path} is read-only; make the file and its folder writable for this user")]
     ReadOnly {
@@ -192,6 +203,8 @@ impl OpenError {
 /// A file that was opened for writing, with its lock.
 #[derive(Debug)]
 pub(super) struct Opened {
+    /// Where it really is.
+    pub(super) path: PathBuf,
     pub(super) lock: Lock,
     pub(super) conn: Connection,
     pub(super) identity: Identity,
@@ -214,10 +227,12 @@ pub(super) fn open(
             path: path.to_owned(),
         });
     }
-    let lock = Lock::take(path)?;
+    let path = &file::real(path);
+    let mut lock = Lock::take(path)?;
     if make {
         file::make_file(path)?;
     }
+    lock.bind(path)?;
     let identity = Identity::of(path).map_err(|source| OpenError::io(path, source))?;
     let sql = |error| OpenError::sql(path, error);
     let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, options.cache_kib)?;
@@ -238,6 +253,7 @@ pub(super) fn open(
         conn.execute(again, []).map_err(sql)?;
     }
     Ok(Opened {
+        path: path.clone(),
         lock,
         conn,
         identity,
