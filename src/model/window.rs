@@ -127,12 +127,11 @@ impl Marker {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn slacks() -> Slacks {
+impl Slacks {
+    /// For tests: those of the default configuration.
+    pub(crate) fn sample() -> Self {
         let s = Duration::from_secs;
-        Slacks {
+        Self {
             send_by: s(5),
             server: s(20),
             client: s(10),
@@ -144,36 +143,45 @@ mod tests {
             unclear: s(20),
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn the_defaults_give_the_documented_times() {
-        let spans = Spans::new(Duration::from_secs(45), "", &slacks());
+        let spans = Spans::new(Duration::from_secs(45), "", &Slacks::sample());
         assert_eq!(spans.server_deadline, Duration::from_secs(65));
         assert_eq!(spans.client_timeout, Duration::from_secs(75));
         assert_eq!(spans.window, Duration::from_secs(80));
         let at = Time::from_secs(1000);
-        let marker = Marker::new(at, at, &spans, &slacks());
+        let marker = Marker::new(at, at, &spans, &Slacks::sample());
         assert_eq!(marker.send_by, Time::from_secs(1005));
         assert_eq!(marker.window_end, Time::from_secs(1080));
         assert_eq!(marker.horizon, Time::from_secs(1145));
         let answered = Time::from_secs(1065);
         assert_eq!(
-            marker.horizon_after(Unclear::DeadlineExceeded, answered, &slacks()),
+            marker.horizon_after(Unclear::DeadlineExceeded, answered, &Slacks::sample()),
             Time::from_secs(1085)
         );
         assert_eq!(
-            marker.horizon_after(Unclear::Twirp(500), Time::from_secs(1001), &slacks()),
+            marker.horizon_after(
+                Unclear::Twirp(500),
+                Time::from_secs(1001),
+                &Slacks::sample()
+            ),
             Time::from_secs(1086)
         );
         assert_eq!(
-            marker.horizon_after(Unclear::Abandoned, answered, &slacks()),
+            marker.horizon_after(Unclear::Abandoned, answered, &Slacks::sample()),
             marker.horizon
         );
     }
 
     #[test]
     fn digits_lengthen_the_deadline() {
-        let spans = Spans::new(Duration::from_secs(45), "ww12#", &slacks());
+        let spans = Spans::new(Duration::from_secs(45), "ww12#", &Slacks::sample());
         assert_eq!(
             spans.server_deadline,
             Duration::from_millis(45_000 + 1_750 + 20_000)

@@ -204,19 +204,24 @@ impl Reconciler {
             if std::mem::replace(&mut heard, now) != now {
                 self.gaps.told();
             }
-            let pause = match self.pass().await {
-                Ok(true) => Duration::ZERO,
-                Ok(false) => self.config.reconcile.interval,
-                Err(error) => {
-                    tracing::warn!(%error, "the ledger could not be read; it is read again");
-                    self.config.reconcile.interval
-                }
-            };
+            let pause = self.pause_after(self.pass().await);
             tokio::select! {
                 biased;
                 () = stop.wait() => {}
                 () = self.ledger.news().rung() => self.poked_all().await,
                 () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// How long a loop waits after a pass, which says whether more is due.
+    fn pause_after(&self, pass: Result<bool, Error>) -> Duration {
+        match pass {
+            Ok(true) => Duration::ZERO,
+            Ok(false) => self.config.reconcile.interval,
+            Err(error) => {
+                tracing::warn!(%error, "the ledger could not be read; it is read again");
+                self.config.reconcile.interval
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -55,14 +54,7 @@ impl Reconciler {
         while !stop.asked() {
             let closing = self.closing.take();
             self.concurrently(closing, |room| self.room(room)).await;
-            let pause = match self.rooms_pass().await {
-                Ok(true) => Duration::ZERO,
-                Ok(false) => self.config.reconcile.interval,
-                Err(error) => {
-                    tracing::warn!(%error, "the ledger could not be read; it is read again");
-                    self.config.reconcile.interval
-                }
-            };
+            let pause = self.pause_after(self.rooms_pass().await);
             tokio::select! {
                 biased;
                 () = stop.wait() => {}

@@ -1,13 +1,11 @@
 //! Attempts, looks and histories of looking, for the tests of what is pure here.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::sight::{Callee, Sight};
 use super::watched::Watched;
 use crate::model::attempt::{
-    AgentWanted, Attempt, CancelRequest, Gate, Keep, Keyed, Mode, Placed, Spec, State, Stop,
-    StopWhy,
+    Attempt, CancelRequest, Keyed, Mode, Placed, Spec, State, Stop, StopWhy,
 };
 use crate::model::id::{Nonce, Partition, SessionId};
 use crate::model::observation::{
@@ -20,24 +18,8 @@ pub(super) const NOW: Time = Time::from_secs(10_000);
 
 pub(super) fn attempt(state: State) -> Attempt {
     let spec = Spec {
-        contact: "c".parse().unwrap(),
-        outreach: "o".parse().unwrap(),
-        campaign: None,
-        follows: None,
-        intend_time: NOW,
         expire_time: NOW,
-        keep: Keep::UntilExpiry,
-        trunk: "main".parse().unwrap(),
-        agent: AgentWanted {
-            name: "caller".parse().unwrap(),
-            gate: Gate::Joined,
-            join_ms: 10_000,
-        },
-        ringing_ms: 45_000,
-        max_call_ms: 3_600_000,
-        time_zone: None,
-        priority: 0,
-        labels: BTreeMap::new(),
+        ..Spec::sample(NOW)
     };
     let (ws, id) = ("w".parse().unwrap(), "a".parse().unwrap());
     let session = SessionId::of(&"d".parse().unwrap(), &ws, &id, 1);

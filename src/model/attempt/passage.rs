@@ -90,18 +90,7 @@ mod tests {
     const NOW: Time = Time::from_secs(1_000);
 
     fn attempt(state: State) -> Attempt {
-        let s = Duration::from_secs;
-        let slacks = Slacks {
-            send_by: s(5),
-            server: s(20),
-            client: s(10),
-            acknowledgement: s(30),
-            window: s(5),
-            token_leeway: s(60),
-            no_answer: s(15),
-            deadline_exceeded: s(20),
-            unclear: s(20),
-        };
+        let slacks = Slacks::sample();
         let (workspace, id) = ("w".parse().unwrap(), "a".parse().unwrap());
         let session = SessionId::of(&"d-1".parse().unwrap(), &workspace, &id, 1);
         let spec = Spec::sample(NOW);
@@ -110,7 +99,7 @@ mod tests {
         let nonce = Nonce(uuid::Uuid::nil());
         let room = session.room(Partition(0));
         let mut placed = Placed::reserved(session, room, nonce, NOW, NOW);
-        let spans = Spans::new(s(45), "", &slacks);
+        let spans = Spans::new(Duration::from_secs(45), "", &slacks);
         placed.marker = Some(Marker::new(NOW, NOW, &spans, &slacks));
         (attempt.state, attempt.placed) = (state, Some(placed));
         attempt
