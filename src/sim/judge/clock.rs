@@ -24,6 +24,12 @@ const SETTLED: Duration = Duration::from_secs(10);
 /// horizon of a call here, counted from its start, or from when it could look again.
 const WATCHED: Duration = Duration::from_secs(150);
 
+/// The same for an answered call whose leg is listed for ever, since no node is left that
+/// could tell of it: two questions that no node answers, thirty seconds apart, the first of
+/// them thirty seconds after whoever asks has started. A process that dies in between takes
+/// what it knew with it.
+const NODE_WATCHED: Duration = Duration::from_secs(75);
+
 /// How long a room may outlive what owned it, and its horizon.
 const ROOM_LEFT: Duration = Duration::from_mins(1);
 
@@ -88,7 +94,8 @@ impl Case {
             }
             // What went wrong may hold this up; it is looked at once that is over.
             let calm = match check {
-                Check::Passed(..) | Check::Ended(_) => self.rough_until,
+                Check::Passed(..) => self.rough_until,
+                Check::Ended(_) => self.rough_until + NODE_WATCHED,
                 Check::Settled(..) => self.rough_until + WATCHED,
             };
             if calm >= now {
