@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::fault::Wrong;
 use super::livekit::secret;
 use super::reader::Reader;
-use super::units::{DAY, HOUR, MILLISECOND, MINUTE};
+use super::units::{DAY, HOUR, MILLISECOND, MINUTE, SECOND};
 
 /// What the platform tells us, and the limits of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Webhooks {
     pub drain_batch: usize,
     /// The pause between two passes of the drain.
     pub drain_interval: Duration,
+    /// How long a receipt may wait for others before it is applied.
+    pub drain_gather: Duration,
     /// For how long a receipt is one drain's. Saves work, guards nothing.
     pub lease: Duration,
 }
@@ -51,6 +53,7 @@ impl Webhooks {
             retention: s.duration("retention", MINUTE..=DAY * 3650),
             drain_batch: s.number("drain_batch", 1..=10_000),
             drain_interval: s.duration("drain_interval", MILLISECOND..=MINUTE),
+            drain_gather: s.duration("drain_gather", Duration::ZERO..=SECOND * 10),
             lease: s.duration("lease", MILLISECOND..=HOUR),
         }
     }

@@ -66,11 +66,16 @@ impl Projection {
         if self.ledger.partitions().all(|ours| ours != p) {
             return Ok(Took::Foreign);
         }
+        // Whose session it is, the ledger says; the metadata only guesses it, so that one read
+        // brings all.
+        let mut keys = vec![session_key(session)];
+        if let Some(routing) = self.routed(p, sights) {
+            keys.push(attempt_key(&routing.workspace, &routing.attempt));
+            keys.push(call_key(&routing.workspace, session));
+        }
         let decided = self
             .ledger
-            .decide_in(p, vec![session_key(session)], |view| {
-                self.merge(view, p, session, sights)
-            })
+            .decide_in(p, keys, |view| self.merge(view, p, session, sights))
             .await?;
         let Some(merged) = decided.answer else {
             return Ok(Took::Foreign);

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -27,20 +26,24 @@ impl Inbox {
     /// Applies what waits, until `stop` says so. What is left then is applied by the next
     /// start.
     pub async fn run(self: Arc<Self>, mut stop: Stop) {
+        let limits = &self.config.webhooks;
         while !stop.asked() {
-            let pause = match self.pass().await {
-                Ok(true) => Duration::ZERO,
-                Ok(false) => self.config.webhooks.drain_interval,
-                Err(error) => {
-                    comes_again(&error);
-                    self.config.webhooks.drain_interval
-                }
-            };
+            match self.pass().await {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => comes_again(&error),
+            }
             tokio::select! {
                 biased;
                 () = stop.wait() => {}
-                () = tokio::time::sleep(pause) => {}
-                () = self.poke.notified() => {}
+                () = tokio::time::sleep(limits.drain_interval) => {}
+                () = self.poke.notified() => {
+                    tokio::select! {
+                        biased;
+                        () = stop.wait() => {}
+                        () = tokio::time::sleep(limits.drain_gather) => {}
+                    }
+                }
             }
         }
     }

@@ -4,6 +4,5 @@ mod hardness;
 mod listener;
 mod recorded;
 pub(crate) mod sign;
-mod speed;
 mod storms;
 mod told;

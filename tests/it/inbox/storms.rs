@@ -1,11 +1,12 @@
 //! Stores that fail, duplicates at once, old events, and receipts that are forgotten.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use ringonce::inbox::{Counted, Taken};
+use ringonce::lab::platform::Behaviour;
 use ringonce::ledger::receipt::Reading;
 use ringonce::ledger::store::memory::{Call, Fate, Scripted};
 use ringonce::ledger::store::{Kind, Queue};
@@ -100,6 +101,42 @@ async fn r30_duplicates_at_once_are_one_receipt() {
     assert_eq!(count(&alive, Counted::Known), 499);
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(count(&alive, Counted::Foreign), 1, "applied once");
+}
+
+/// What happens in a room is told in bursts: such a burst is one commit of the call's record.
+#[tokio::test(start_paused = true)]
+async fn what_is_told_in_a_burst_is_applied_together() {
+    const BURST: u64 = 6;
+    let config = "[agent]\njoin_timeout = \"100s\"\n[webhooks]\ndrain_gather = \"100ms\"\n";
+    let lab = Lab::with(1, config, |settings| {
+        for worker in &mut settings.workers {
+            worker.behaviour = Behaviour::Absent;
+        }
+    });
+    let commits = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&commits);
+    let alive = scripted(&lab, move |call: Call<'_>| {
+        let of_a_call = matches!(call, Call::Commit(_, commit)
+            if commit.put.iter().any(|put| put.key.kind() == Kind::Call));
+        counted.fetch_add(usize::from(of_a_call), Ordering::SeqCst);
+        Fate::default()
+    })
+    .await;
+    let placed = alive.place(lab.call("a1", "+12025550100")).await.placed;
+    let room = placed.unwrap().room;
+    let before = commits.load(Ordering::SeqCst);
+    for n in 0..BURST {
+        let mut told = event(&format!("EV_{n}"));
+        told["event"] = "participant_joined".into();
+        told["room"]["name"] = room.as_str().into();
+        told["participant"] = json!({"sid": format!("PA_{n}"), "identity": "guest"});
+        assert_eq!(take(&lab, &alive, &told).await, Taken::Kept);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    while count(&alive, Counted::Applied) < BURST {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(commits.load(Ordering::SeqCst) - before, 1);
 }
 
 #[tokio::test(start_paused = true)]
