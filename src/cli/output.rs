@@ -163,7 +163,7 @@ pub(super) fn change_line(change: &proto::AttemptChange) -> String {
     format!("{time} {}", attempt_line(attempt))
 }
 
-fn state_name(state: State) -> &'static str {
+pub(super) fn state_name(state: State) -> &'static str {
     state.as_str_name().trim_start_matches("STATE_")
 }
 
