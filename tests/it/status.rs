@@ -268,6 +268,26 @@ async fn an_outage_of_livekit_is_known_without_a_call_and_its_end_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rooms_that_were_never_made_are_one_warning_of_an_outage_and_no_leak() {
+    let lab = Lab::new(1);
+    let (ear, _guard) = listen();
+    let alive = lab.node().await;
+    lab.fault(Fault {
+        times: Some(u32::MAX),
+        ..Fault::named("lose_request")
+    });
+    for (id, to) in [("a", ANSWERS), ("b", BUSY), ("c", RINGS)] {
+        alive.place(lab.call(id, to)).await;
+    }
+    sleep(Duration::from_mins(20)).await;
+    assert!(ear.heard("room.stuck").is_empty());
+    let said = ear.heard("livekit.unreachable");
+    assert_eq!(said.len(), 1, "once for the outage: {said:?}");
+    assert!(said[0]["rooms"].parse::<u32>().unwrap() >= 3, "{said:?}");
+    assert_eq!(lab.sip_calls(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_restart_finds_in_flight_what_another_process_dialed() {
     let lab = Lab::new(1);
     let alive = lab.node().await;
