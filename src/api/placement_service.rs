@@ -36,7 +36,7 @@ pub struct Placement {
 
 impl Placement {
     pub(super) fn present(&self, attempt: &Attempt, version: Version) -> proto::Attempt {
-        convert::attempt(attempt, version, self.clock.now(), self.limits.lost_again)
+        convert::attempt(attempt, version, self.clock.now(), &self.limits)
     }
 
     /// Runs `work` in a task of its own, since its caller may go away at any time: tonic
