@@ -169,7 +169,8 @@ impl Placement {
             result = CancelResult::of(&found.0);
         }
         Ok(proto::CancelAttemptResponse {
-            result: convert::cancel_result(result).into(),
+            result: convert::cancel_result(result, &found.0).into(),
+            already: result == CancelResult::Already,
             attempt: Some(self.present(&found.0, found.1)),
         })
     }
