@@ -33,6 +33,10 @@ use crate::runtime::stop::{Stop, StopSender, stop};
 use crate::runtime::tasks::Tasks;
 use crate::telemetry::counters::Counters;
 
+/// How many attempts are open.
+pub use crate::ledger::Tally;
+/// Whether LiveKit answers.
+pub use crate::provider::health;
 /// What the inventory of rooms tells.
 pub use crate::reconcile::inventory::{Leak, Leg, LookError, RoomFilter, RoomPage, Standing};
 pub use crate::reconcile::removal::NotDeleted;

@@ -48,6 +48,8 @@ trap 'exit 143' TERM
 start() {
     local name=$1 key=$2 log="$scratch/$1.log"
     shift 2
+    # It is read below, maybe before the program has begun.
+    : >"$log"
     "$@" >"$scratch/$name.out" 2>"$log" &
     local pid=$!
     started+=("$pid")
@@ -61,6 +63,11 @@ start() {
     echo "$name is not ready; it said:" >&2
     cat "$log" >&2
     return 1
+}
+
+# free_port: prints a port of this host on which nobody listens just now.
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
 # stop NAME SIGNAL: ends what was started by that name, and waits until it is gone.

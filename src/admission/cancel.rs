@@ -46,6 +46,8 @@ pub enum CancelResult {
     TooLate,
     /// It is being stopped; what became of it will be known later.
     Pending,
+    /// It was canceled before, and the attempt says how: whoever lost the answer asks again.
+    Already,
 }
 
 impl CancelResult {
@@ -135,6 +137,7 @@ fn decide(
     seen: Version,
 ) -> Result<Decision<Answer>, Error> {
     let too_late = |attempt| Ok(Decision::Keep(Some((CancelResult::TooLate, attempt, seen))));
+    let already = |attempt| Ok(Decision::Keep(Some((CancelResult::Already, attempt, seen))));
     let hangs_up = command.mode == Mode::HangUp;
     match attempt.state {
         State::Queued | State::Deferred | State::Reserved => {
@@ -167,11 +170,10 @@ fn decide(
                 Some((CancelResult::Pending, attempt, seen)),
             ))
         }
-        State::Refused
-        | State::Ended
-        | State::NotConnected
-        | State::NotDialed
-        | State::Canceled => too_late(attempt),
+        State::Canceled => already(attempt),
+        // Hung up by a cancel, which may have been this very one.
+        State::Ended if CancelResult::of(&attempt) == CancelResult::HungUp => already(attempt),
+        State::Refused | State::Ended | State::NotConnected | State::NotDialed => too_late(attempt),
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::core::{
     CancelCommand, CancelResult, Changes, Core, Filter, LookError, NotDeleted, NotResolved,
     PageCursor, PlaceError, Position, ReadError, Resolve, Reviews, RoomFilter, RoomPage, Standing,
-    Status, Version,
+    Status, Tally, Version,
 };
 use crate::ledger;
 use crate::model::attempt::{Attempt, ReviewCause};
@@ -170,6 +170,10 @@ impl Core for Backed {
 
     fn status(&self) -> Status {
         self.node.status()
+    }
+
+    async fn open_attempts(&self) -> Result<Vec<Tally>, ReadError> {
+        Ok(self.node.open_attempts().await?)
     }
 
     fn draining(&self) -> watch::Receiver<bool> {

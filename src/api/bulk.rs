@@ -53,9 +53,10 @@ impl Placement {
             .collect();
         for result in self.cancel_each(commands).await? {
             let count = match result {
-                CancelResult::Prevented | CancelResult::Stopped | CancelResult::HungUp => {
-                    &mut answer.prevented_count
-                }
+                CancelResult::Prevented
+                | CancelResult::Stopped
+                | CancelResult::HungUp
+                | CancelResult::Already => &mut answer.prevented_count,
                 CancelResult::Pending => &mut answer.pending_count,
                 CancelResult::TooLate => &mut answer.too_late_count,
             };

@@ -14,7 +14,7 @@ pub use crate::ledger::store::{Cursor, Position, Version};
 pub use crate::ledger::{Changed, Filter, PageCursor};
 pub use crate::node::{
     LookError, NotDeleted, NotResolved, Resolve, ReviewGroup, Reviews, RoomFilter, RoomPage,
-    Standing, Status, Told,
+    Standing, Status, Tally, Told,
 };
 
 /// The decisions and the memory behind the API.
@@ -144,6 +144,13 @@ pub trait Core: Debug + Send + Sync {
 
     /// What this process has counted since its start.
     fn status(&self) -> Status;
+
+    /// How many attempts are open, by state, of all workspaces; a bounded count.
+    ///
+    /// # Errors
+    ///
+    /// The store did not answer.
+    async fn open_attempts(&self) -> Result<Vec<Tally>, ReadError>;
 
     /// Turns true when nothing new is accepted any more.
     fn draining(&self) -> watch::Receiver<bool>;

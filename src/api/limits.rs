@@ -62,6 +62,8 @@ pub struct Limits {
     pub reflection: bool,
     /// When a REFUSED for lost history is asked again.
     pub lost_again: Duration,
+    /// How long a review waits for a person before it closes itself.
+    pub review_hold: Duration,
     /// When a caller shall come again who was turned away for a passing reason.
     pub retry_after: Duration,
     /// How long connections may take to close once the server stops. A peer that does not
@@ -106,6 +108,7 @@ impl From<&Config> for Limits {
             watches_max: grpc.watches_max,
             reflection: grpc.reflection,
             lost_again: LOST_AGAIN,
+            review_hold: config.attempt.review_hold,
             retry_after: RETRY_AFTER,
             close_within: config.lifecycle.abort_slack,
         }

@@ -24,7 +24,7 @@ pub use self::backed::Backed;
 pub use self::core::{
     CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, LookError, NotDeleted,
     NotResolved, PageCursor, PlaceError, Position, ReadError, Resolve, ReviewGroup, Reviews,
-    RoomFilter, RoomPage, Standing, Status, Told, Version,
+    RoomFilter, RoomPage, Standing, Status, Tally, Told, Version,
 };
 pub use convert::{Violation, Violations, attempt, place_call, timestamp};
 pub use deadline::{Deadline, DeadlineLayer, DeadlineService};

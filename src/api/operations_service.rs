@@ -121,7 +121,10 @@ impl OperationsService for Operations {
         &self,
         _request: Request<proto::GetStatusRequest>,
     ) -> Result<Response<proto::ServiceStatus>, Status> {
-        let status = convert::status(&self.core.status(), self.clock.now());
+        // A store that does not answer is no reason to hide the rest: it is asked after just
+        // then.
+        let open = self.core.open_attempts().await.ok();
+        let status = convert::status(&self.core.status(), open.as_deref(), self.clock.now());
         Ok(Response::new(status))
     }
 }

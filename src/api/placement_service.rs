@@ -36,7 +36,7 @@ pub struct Placement {
 
 impl Placement {
     pub(super) fn present(&self, attempt: &Attempt, version: Version) -> proto::Attempt {
-        convert::attempt(attempt, version, self.clock.now(), self.limits.lost_again)
+        convert::attempt(attempt, version, self.clock.now(), &self.limits)
     }
 
     /// Runs `work` in a task of its own, since its caller may go away at any time: tonic
@@ -169,7 +169,8 @@ impl Placement {
             result = CancelResult::of(&found.0);
         }
         Ok(proto::CancelAttemptResponse {
-            result: convert::cancel_result(result).into(),
+            result: convert::cancel_result(result, &found.0).into(),
+            already: result == CancelResult::Already,
             attempt: Some(self.present(&found.0, found.1)),
         })
     }

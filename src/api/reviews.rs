@@ -14,7 +14,7 @@ use crate::model::attempt::Attempt;
 
 impl Operations {
     fn present(&self, attempt: &Attempt, version: Version) -> proto::Attempt {
-        convert::attempt(attempt, version, self.clock.now(), self.limits.lost_again)
+        convert::attempt(attempt, version, self.clock.now(), &self.limits)
     }
 
     async fn reviews(&self, list: &ListReviews) -> Result<(Reviews, String), Status> {

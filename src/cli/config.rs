@@ -31,7 +31,8 @@ pub struct Flags {
     /// Where health, metrics and the operator page are.
     #[arg(long, value_name = "ADDRESS")]
     pub admin_listen: Option<String>,
-    /// Any key, as `--set dial.ringing_timeout=30s`; may be repeated.
+    /// Any key, as `--set dial.ringing_timeout=30s`; may be repeated. The items of a list are
+    /// divided by commas, as `--set numbers.countries=DE,AT`; nothing behind the `=` empties it.
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
 }

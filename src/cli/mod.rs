@@ -59,7 +59,7 @@ enum Command {
     Sandbox(sandbox::Args),
     /// Serves until SIGTERM or SIGINT, then lets the dials settle.
     Serve(serve::Args),
-    /// Shows what a running service has counted since its start.
+    /// Shows whether LiveKit answers a running service, what is open, and what it has counted.
     Status(status::Args),
     /// Shows a store, or tells it what happened before its history began.
     Store(store::Args),

@@ -112,7 +112,7 @@ pub(super) fn attempt_line(attempt: &proto::Attempt) -> String {
     format!("{}: {}", words.join(" "), attempt.explanation)
 }
 
-/// `STOPPED a1 CANCELED …`.
+/// `STOPPED a1 CANCELED …`, and whether it had been canceled before.
 pub(super) fn cancel_line(response: &proto::CancelAttemptResponse) -> String {
     let result = response
         .result()
@@ -123,7 +123,12 @@ pub(super) fn cancel_line(response: &proto::CancelAttemptResponse) -> String {
         .as_ref()
         .map(attempt_line)
         .unwrap_or_default();
-    format!("{result} {attempt}")
+    let before = if response.already {
+        " (it had been canceled before)"
+    } else {
+        ""
+    };
+    format!("{result} {attempt}{before}")
 }
 
 /// `12 attempts: 10 prevented, 2 being stopped, 0 too late`; in a dry run their ids.
@@ -163,7 +168,7 @@ pub(super) fn change_line(change: &proto::AttemptChange) -> String {
     format!("{time} {}", attempt_line(attempt))
 }
 
-fn state_name(state: State) -> &'static str {
+pub(super) fn state_name(state: State) -> &'static str {
     state.as_str_name().trim_start_matches("STATE_")
 }
 

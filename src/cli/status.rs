@@ -1,4 +1,5 @@
-//! `ringonce status`: one screen of what a service has counted since its start.
+//! `ringonce status`: one screen of how a service stands and what it has counted since its
+//! start.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -6,6 +7,8 @@ use std::time::Duration;
 use super::client::{Connection, Failed};
 use super::output::{self, DONE, UNREACHABLE};
 use crate::api::proto;
+use pbjson_types::Timestamp;
+use proto::platform_status::Reach;
 
 /// Until when an answer should have come: nothing is asked for it.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -45,6 +48,13 @@ async fn show(args: Args) -> Result<(), Failed> {
 fn text(status: &proto::ServiceStatus) -> String {
     let since = status.start_time.map(output::show).unwrap_or_default();
     let mut lines = vec![format!("since {since}")];
+    if let Some(livekit) = &status.platform {
+        platform(livekit, status.status_time.as_ref(), &mut lines);
+    }
+    match &status.open_attempts {
+        Some(open) => open_attempts(open, status.status_time.as_ref(), &mut lines),
+        None => lines.push("THE STORE DOES NOT ANSWER: what is open is not known".to_owned()),
+    }
     if let Some(heard) = &status.redeliveries {
         redeliveries(heard, &mut lines);
     }
@@ -55,6 +65,76 @@ fn text(status: &proto::ServiceStatus) -> String {
         webhooks(told, &mut lines);
     }
     lines.join("\n")
+}
+
+fn platform(livekit: &proto::PlatformStatus, now: Option<&Timestamp>, lines: &mut Vec<String>) {
+    let answered = match &livekit.answer_time {
+        Some(at) => format!("{}, {} in all", ago(at, now), livekit.answer_count),
+        None => "never".to_owned(),
+    };
+    lines.push(match livekit.reach() {
+        Reach::Unspecified => "LiveKit: nothing was asked yet".to_owned(),
+        Reach::Accepted => {
+            format!("LiveKit: reachable, key accepted; last answer {answered}")
+        }
+        Reach::Unreachable => format!("LIVEKIT IS UNREACHABLE; last answer {answered}"),
+        Reach::KeyRefused => format!("LIVEKIT REFUSES THE KEY; last answer {answered}"),
+        Reach::Failing => format!("LIVEKIT FAILS; last answer {answered}"),
+        Reach::NotLivekit => format!("WHAT ANSWERS IS NOT LIVEKIT; last answer {answered}"),
+    });
+    if let Some(at) = &livekit.failure_time {
+        let status = match livekit.failure_status {
+            0 => String::new(),
+            status => format!(" (HTTP {status})"),
+        };
+        let since = match &livekit.failing_since_time {
+            Some(since) => format!("; every one since {}", output::show(*since)),
+            None => String::new(),
+        };
+        lines.push(format!(
+            "  last failure {}: {}{status}, {} in all{since}",
+            ago(at, now),
+            livekit.failure,
+            livekit.failure_count
+        ));
+    }
+    if !livekit.explanation.is_empty() {
+        lines.push(format!("  {}", livekit.explanation));
+    }
+}
+
+fn open_attempts(open: &proto::OpenAttempts, now: Option<&Timestamp>, lines: &mut Vec<String>) {
+    let states: Vec<String> = (open.states.iter())
+        .map(|of| {
+            let least = if of.more { "\u{2265} " } else { "" };
+            format!("{least}{} {}", of.count, output::state_name(of.state()))
+        })
+        .collect();
+    lines.push(format!("open: {}", states.join(", ")));
+    if let Some(oldest) = &open.oldest_uncertain {
+        let at = |time: &Option<Timestamp>| match time {
+            Some(at) => format!("{} ({})", output::show(*at), ago(at, now)),
+            None => "unknown".to_owned(),
+        };
+        lines.push(format!(
+            "  oldest UNCERTAIN: {}/{}, horizon {}, next look {}",
+            oldest.workspace,
+            oldest.attempt_id,
+            at(&oldest.horizon_time),
+            at(&oldest.look_time)
+        ));
+    }
+}
+
+/// As `12s ago` or `in 3m 4s`, to the second.
+fn ago(at: &Timestamp, now: Option<&Timestamp>) -> String {
+    let seconds = now.map_or(0, |now| now.seconds.saturating_sub(at.seconds));
+    let span = humantime::format_duration(Duration::from_secs(seconds.unsigned_abs()));
+    if seconds < 0 {
+        format!("in {span}")
+    } else {
+        format!("{span} ago")
+    }
 }
 
 fn redeliveries(heard: &proto::Redeliveries, lines: &mut Vec<String>) {
@@ -119,6 +199,74 @@ fn span(span: Option<&pbjson_types::Duration>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::attempt::State;
+
+    const NOW: Timestamp = Timestamp {
+        seconds: 1_000,
+        nanos: 0,
+    };
+
+    const fn at(seconds: i64) -> Timestamp {
+        Timestamp { seconds, nanos: 0 }
+    }
+
+    #[test]
+    fn an_outage_of_livekit_is_told_with_its_kind_its_age_and_the_remedy() {
+        let mut lines = Vec::new();
+        let livekit = proto::PlatformStatus {
+            reach: Reach::Unreachable.into(),
+            explanation: "check livekit.url".to_owned(),
+            answer_time: Some(at(900)),
+            answer_count: 7,
+            failing_since_time: Some(at(940)),
+            failure_time: Some(at(988)),
+            failure: "NO_CONNECTION".to_owned(),
+            failure_status: 0,
+            failure_count: 3,
+        };
+        platform(&livekit, Some(&NOW), &mut lines);
+        assert_eq!(
+            lines,
+            [
+                "LIVEKIT IS UNREACHABLE; last answer 1m 40s ago, 7 in all",
+                "  last failure 12s ago: NO_CONNECTION, 3 in all; every one since \
+                 1970-01-01T00:15:40Z",
+                "  check livekit.url",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_open_is_counted_up_to_a_limit_that_is_seen() {
+        let mut lines = Vec::new();
+        let count = |state: State, count, more| proto::StateCount {
+            state: state.into(),
+            count,
+            more,
+        };
+        let open = proto::OpenAttempts {
+            states: vec![
+                count(State::Queued, 1_000, true),
+                count(State::Uncertain, 1, false),
+            ],
+            oldest_uncertain: Some(proto::UncertainAttempt {
+                workspace: "w".to_owned(),
+                attempt_id: "a6".to_owned(),
+                since_time: Some(at(900)),
+                horizon_time: Some(at(1_064)),
+                look_time: Some(at(995)),
+            }),
+        };
+        open_attempts(&open, Some(&NOW), &mut lines);
+        assert_eq!(
+            lines,
+            [
+                "open: \u{2265} 1000 QUEUED, 1 UNCERTAIN",
+                "  oldest UNCERTAIN: w/a6, horizon 1970-01-01T00:17:44Z (in 1m 4s), next look \
+                 1970-01-01T00:16:35Z (5s ago)",
+            ]
+        );
+    }
 
     #[test]
     fn what_is_wrong_is_seen_at_once() {

@@ -14,6 +14,7 @@ pub mod receipt;
 pub mod record;
 pub mod seal;
 pub mod store;
+pub mod tally;
 pub mod view;
 
 pub use call::CallRecord;
@@ -21,6 +22,7 @@ pub use change::{AttemptChanged, Change, Decision};
 pub use decide::{Decided, Ledger, Patience};
 pub use news::{News, Observer};
 pub use read::{Changed, Filter, PageCursor};
+pub use tally::Tally;
 pub use view::View;
 
 use sha2::{Digest, Sha256};

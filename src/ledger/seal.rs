@@ -11,7 +11,7 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -44,19 +44,29 @@ pub enum KeyError {
     Form,
     /// The key file is not base64 of 64 bytes.
     #[error(
-        "the key file {0} is damaged; restore it from a backup, since its store needs these keys"
+        "the key file {0} holds no keys: it is not base64 of 64 bytes. If its store was ever \
+         served, restore it from a backup, since nothing else opens its numbers; else remove it, \
+         and `ringonce serve` makes one"
     )]
     File(PathBuf),
     /// Others may read the key file.
     #[error("the key file {0} can be read by everybody; run `chmod 600` on it")]
     Exposed(PathBuf),
+    /// It is a folder or a device.
+    #[error(
+        "the key file {0} is a folder or a device; give the path of a file by store.key_file, or of \
+         one that does not exist yet"
+    )]
+    NotAFile(PathBuf),
     /// The file system refuses.
-    #[error("the key file {path}: {source}")]
+    #[error(
+        "the key file {path} can be neither read nor made: {why}; make it readable for this user"
+    )]
     Io {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        why: io::Error,
     },
 }
 
@@ -116,12 +126,13 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// [`KeyError::Exposed`] if everybody may read it, [`KeyError::File`] if it holds no
-    /// keys, [`KeyError::Io`] if it can be neither read nor made.
+    /// [`KeyError::NotAFile`] if it is something else, [`KeyError::Exposed`] if everybody may
+    /// read it, [`KeyError::File`] if it holds no keys, [`KeyError::Io`] if it can be neither
+    /// read nor made.
     pub fn from_file(path: &Path, ids: &dyn Ids) -> Result<(Self, bool), KeyError> {
-        let failed = |source| KeyError::Io {
+        let failed = |why| KeyError::Io {
             path: path.to_owned(),
-            source,
+            why,
         };
         match File::open(path) {
             Ok(file) => Self::read(path, file).map(|keys| (keys, false)),
@@ -136,18 +147,29 @@ impl Keys {
     }
 
     fn read(path: &Path, file: File) -> Result<Self, KeyError> {
-        let failed = |source| KeyError::Io {
+        let failed = |why| KeyError::Io {
             path: path.to_owned(),
-            source,
+            why,
         };
-        if file.metadata().map_err(failed)?.mode() & 0o007 != 0 {
+        let meta = file.metadata().map_err(failed)?;
+        // A shell may hand the keys over by a pipe.
+        if !meta.is_file() && !meta.file_type().is_fifo() {
+            return Err(KeyError::NotAFile(path.to_owned()));
+        }
+        if meta.mode() & 0o007 != 0 {
             return Err(KeyError::Exposed(path.to_owned()));
         }
-        let mut text = Zeroizing::new(String::new());
-        // Twice what it can be; a wrong file may be of any size.
-        let most = KEYS as u64 * 4;
-        file.take(most).read_to_string(&mut text).map_err(failed)?;
-        Self::from_text(&text).map_err(|_| KeyError::File(path.to_owned()))
+        // Twice what it can be; a wrong file may be of any size. All of it at once, so that it is
+        // not copied about as it grows.
+        let most = KEYS * 4;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(most));
+        file.take(most as u64)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
+        str::from_utf8(&bytes)
+            .ok()
+            .and_then(|text| Self::from_text(text).ok())
+            .ok_or_else(|| KeyError::File(path.to_owned()))
     }
 
     fn from_bytes(bytes: &[u8; KEYS]) -> Self {
@@ -378,7 +400,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keys");
         let ids = RandomIds::seeded(1);
-        for (text, mode) in [("", 0o600), ("c2hvcnQ=", 0o600), ("c2hvcnQ=", 0o644)] {
+        for (text, mode) in [
+            (&b""[..], 0o600),
+            (b"c2hvcnQ=", 0o600),
+            (b"\xff\xfe\x00", 0o600),
+            (b"c2hvcnQ=", 0o644),
+        ] {
             std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
             let error = Keys::from_file(&path, &ids).unwrap_err();
@@ -386,7 +413,17 @@ mod tests {
             assert_eq!(exposed, mode == 0o644, "{error}");
             assert!(exposed || matches!(error, KeyError::File(_)), "{error}");
             assert!(!error.to_string().contains("c2hv"));
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+            let remedy = if exposed {
+                "chmod 600"
+            } else {
+                "restore it from a backup"
+            };
+            assert!(error.to_string().contains(remedy), "{error}");
+            assert_eq!(std::fs::read(&path).unwrap(), text);
+        }
+        for path in [folder.path(), Path::new("/dev/null")] {
+            let error = Keys::from_file(path, &ids).unwrap_err();
+            assert!(matches!(error, KeyError::NotAFile(_)), "{error}");
         }
     }
 

@@ -1,10 +1,13 @@
-//! What a node has counted since its start, and why webhooks may be off.
+//! What a node has counted since its start, what is open, and why webhooks may be off.
 
 use std::collections::BTreeMap;
 
 use super::Node;
 use crate::inbox::{Counted, Counts};
+use crate::ledger::{self, Tally};
+use crate::model::attempt::State;
 use crate::model::time::Time;
+use crate::provider::Health;
 use crate::telemetry::histogram::Spans;
 use crate::telemetry::redeliveries::Redelivered;
 
@@ -19,6 +22,8 @@ pub struct Status {
     pub between_markers: Spans,
     /// What webhooks told.
     pub told: Told,
+    /// Whether LiveKit answers.
+    pub platform: Health,
 }
 
 /// What webhooks told, and what they should have.
@@ -47,6 +52,7 @@ impl Status {
             redelivered: Redelivered::default(),
             between_markers: Spans::default(),
             told: Told::default(),
+            platform: Health::default(),
         }
     }
 }
@@ -69,9 +75,39 @@ impl Node {
                 silent,
                 why: if silent { causes(counts) } else { Vec::new() },
             },
+            platform: self.client.health(),
         }
     }
+
+    /// How many attempts are open, by state, of all workspaces: those that are not over, the
+    /// answered ones among them. Counted up to a thousand each.
+    ///
+    /// # Errors
+    ///
+    /// If the store fails.
+    pub async fn open_attempts(&self) -> Result<Vec<Tally>, ledger::Error> {
+        let mut tallies = Vec::with_capacity(OPEN.len());
+        for state in OPEN {
+            tallies.push(self.ledger().tally(state, COUNTED_MAX).await?);
+        }
+        Ok(tallies)
+    }
 }
+
+/// The states of what is not over, in the order in which a call goes through them.
+const OPEN: [State; 7] = [
+    State::Queued,
+    State::Deferred,
+    State::Reserved,
+    State::Dialing,
+    State::Answered,
+    State::Uncertain,
+    State::NeedsReview,
+];
+
+/// A count reads the records, some kilobytes each, and whoever asks wants to know whether it is
+/// none, some or a flood.
+const COUNTED_MAX: usize = 1_000;
 
 const KEY: &str = "KEY: webhooks arrive and are refused with 401, since their key or its secret \
     is not configured here: compare webhook.api_key of LiveKit with livekit.api_key and \

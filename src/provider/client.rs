@@ -14,6 +14,7 @@ use secrecy::SecretString;
 use tokio::time::Instant;
 
 use super::call::{no_response, not_found};
+use super::health::{Health, Pulse};
 use super::token::{Credentials, Grant};
 use super::trunks::Trunks;
 use super::wire::{Answer, Method, Reply, Request, Wire};
@@ -63,6 +64,7 @@ pub struct Client {
     clock: Arc<dyn Clock>,
     pub(super) limits: Limits,
     pub(super) trunks: Trunks,
+    pulse: Pulse,
 }
 
 impl fmt::Debug for Client {
@@ -89,7 +91,14 @@ impl Client {
             clock,
             limits,
             trunks: Trunks::new(limits.trunk_cache),
+            pulse: Pulse::default(),
         }
+    }
+
+    /// Whether LiveKit answers and takes the key, by what it was asked so far.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.pulse.health()
     }
 
     /// Mints the one token that a try's dial may use. It expires at `send_by`, to the second
@@ -136,6 +145,7 @@ impl Client {
         let method = request.method;
         let started = Instant::now();
         let reply = self.wire.send(request).await;
+        self.pulse.note(method, &reply.answer, self.clock.now());
         if !is_answer(method, &reply.answer) {
             log(method, &reply.answer, started.elapsed());
         }

@@ -27,7 +27,7 @@ impl Reconciler {
         sight: &Sight,
         watched: &Watched,
     ) -> Result<(), Error> {
-        let proof = proof(&planned, sight, watched, &known.call);
+        let proof = proof(&planned, sight, watched, &known);
         let rang = rang(&known.call, self.ledger.now());
         let find = |finding| (finding, proof.clone());
         let attempt = &known.attempt;
@@ -337,15 +337,52 @@ fn rang(call: &Call, now: Time) -> Option<Time> {
 }
 
 /// What was asked, when, what came back, which events.
-fn proof(planned: &Planned, sight: &Sight, watched: &Watched, call: &Call) -> String {
-    let events = match call.leg() {
-        Some((sid, leg)) => evidence::describe(sid, leg),
-        None => "no leg was ever seen".to_owned(),
-    };
+fn proof(planned: &Planned, sight: &Sight, watched: &Watched, known: &Known) -> String {
     format!(
-        "{}. Last look: {}; {}; known: {events}",
+        "{}. Last look: {}; {}; known: {}",
         planned.why,
         sight.describe(),
-        watched.describe()
+        watched.describe(),
+        events(&known.attempt, &known.call)
     )
+}
+
+/// What webhooks, looks and the dial itself told of the leg.
+fn events(attempt: &Attempt, call: &Call) -> String {
+    let answer = attempt.placed.as_ref().and_then(|p| p.answer.as_ref());
+    match (call.leg(), answer) {
+        (Some((sid, leg)), _) => evidence::describe(sid, leg),
+        // The answer came before anybody looked, and no webhook told of the leg.
+        (None, Some(answer)) => format!(
+            "the dial was answered with leg {} of SIP call {}, which was not seen otherwise",
+            answer.leg.participant, answer.leg.call
+        ),
+        (None, None) => "no leg was ever seen".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{NOW, attempt, leg, seen};
+    use super::*;
+    use crate::model::attempt::Answered;
+    use crate::model::observation::CallStatus;
+
+    #[test]
+    fn the_leg_that_the_dial_named_is_no_leg_that_was_never_seen() {
+        let mut open = attempt(State::Answered);
+        assert_eq!(events(&open, &Call::default()), "no leg was ever seen");
+        open.placed.as_mut().unwrap().answer = Some(Answered {
+            at: NOW,
+            leg: leg(),
+            proof: String::new(),
+        });
+        let told = events(&open, &Call::default());
+        assert!(
+            told.contains("answered with leg PA_1 of SIP call SCL_1"),
+            "{told}"
+        );
+        let told = events(&open, &seen(CallStatus::Ringing, None));
+        assert_eq!(told, "leg PA_1 was seen ringing");
+    }
 }

@@ -17,6 +17,7 @@ pub mod gaps;
 pub mod inventory;
 mod leak;
 mod looks;
+mod outage;
 mod plan;
 mod poke;
 pub mod preflight;
@@ -64,6 +65,7 @@ pub struct Reconciler {
     gaps: Gaps,
     strangers: sweep::Strangers,
     closing: rooms::Closing,
+    outage: outage::Outage,
 }
 
 impl Reconciler {
@@ -100,6 +102,7 @@ impl Reconciler {
             watches,
             strangers: sweep::Strangers::default(),
             closing: rooms::Closing::default(),
+            outage: outage::Outage::default(),
         }
     }
 

@@ -95,10 +95,9 @@ impl Reconciler {
                         .map(|room| (room.name.clone(), room))
                         .collect(),
                     Call::Refused(_) | Call::Unclear(_) => {
-                        self.concurrently(
-                            chunk.to_vec(),
-                            |room| async move { self.again(&room).await },
-                        )
+                        self.concurrently(chunk.to_vec(), |room| async move {
+                            self.unseen(&room).await
+                        })
                         .await;
                         continue;
                     }
@@ -138,18 +137,42 @@ impl Reconciler {
                 let cause = room.cause.unwrap_or(RoomCause::TryFailed);
                 self.rooms.gone(&room, cause).await
             }
-            Deletion::Left => self.again(&room).await,
+            Deletion::Left if room.sid.is_some() => self.again(&room).await,
+            Deletion::Left => self.unseen(&room).await,
         }
     }
 
-    /// The platform did not delete it, or it may still appear: again, later and later.
+    /// It is there as far as is known, and the platform did not delete it: again, later and
+    /// later.
     async fn again(&self, room: &Room) -> Result<(), Error> {
+        if room.setbacks.saturating_add(1) == ALARM_AFTER {
+            tracing::error!(event = "room.stuck", room = %room.name, "a room cannot be deleted");
+        }
+        self.later(room).await
+    }
+
+    /// Nothing says that it is there: it was never confirmed, or it is gone, and the platform
+    /// did not say whether it lists it. It may still appear, so it is looked for again; but it
+    /// is no leak, and where LiveKit answers nothing at all that is what is wrong.
+    async fn unseen(&self, room: &Room) -> Result<(), Error> {
+        let long = room.setbacks.saturating_add(1) >= ALARM_AFTER;
+        let failing = self.rooms.client().health().failing_since;
+        let waiting = failing.and_then(|since| self.outage.waits(room.session, since, long));
+        if let Some(count) = waiting {
+            tracing::warn!(
+                event = "livekit.unreachable",
+                rooms = count,
+                "LiveKit does not answer; so many rooms are looked for once it does. None is known \
+                 to be there, so that they are no leak: check livekit.url and the network"
+            );
+        }
+        self.later(room).await
+    }
+
+    async fn later(&self, room: &Room) -> Result<(), Error> {
         let limits = &self.config.janitor;
         let setbacks = room.setbacks.saturating_add(1);
         let pause = backoff(setbacks, limits.backoff_first, limits.backoff_max, 0.0);
-        if setbacks == ALARM_AFTER {
-            tracing::error!(event = "room.stuck", room = %room.name, "a room cannot be deleted");
-        }
         self.rewrite(room, |record| {
             record.setbacks = setbacks;
             record.due = Some(self.ledger.now().plus(pause));
@@ -281,7 +304,7 @@ impl Reconciler {
     }
 }
 
-/// After so many failures to delete a room an operator is told, once.
+/// After so many failures to delete a room, or to look for it, an operator is told, once.
 const ALARM_AFTER: u32 = 10;
 
 /// Who talks in a room.

@@ -120,7 +120,13 @@ async fn a_cancel_at_each_moment_of_a_placement_races_the_marker() {
                     assert!(rang || attempt.state == State::Uncertain, "{attempt:?}");
                     assert_ne!(status(&lab).as_deref(), Some("ringing"), "{millis} ms");
                 }
-                (CancelResult::TooLate | CancelResult::Stopped | CancelResult::HungUp, _)
+                (
+                    CancelResult::TooLate
+                    | CancelResult::Stopped
+                    | CancelResult::HungUp
+                    | CancelResult::Already,
+                    _,
+                )
                 | (CancelResult::Pending, Mode::BeforeDial) => {
                     panic!("{mode:?} after {millis} ms is {result:?}")
                 }
@@ -162,7 +168,10 @@ async fn a_ringing_phone_is_stopped_and_held_ten_seconds() {
     assert!(bounds.contains(&held), "{held:?}");
     alive.until_settled("b").await;
     is_clean(&lab, &alive).await;
-    assert_eq!(now(&alive, "a", Mode::HangUp).await, CancelResult::TooLate);
+    for mode in MODES {
+        let (again, after) = cancel(&alive, "a", mode).await.unwrap();
+        assert_eq!((again, &after), (CancelResult::Already, &attempt));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,6 +196,7 @@ async fn an_answered_call_is_hung_up_only_by_the_mode_that_says_so() {
     assert_eq!(status(&lab).as_deref(), Some("ended"));
     is_clean(&lab, &alive).await;
     assert_eq!(lab.rooms.causes(), ["canceled"]);
+    assert_eq!(now(&alive, "a", Mode::HangUp).await, CancelResult::Already);
 }
 
 #[tokio::test(start_paused = true)]

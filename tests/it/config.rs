@@ -148,6 +148,20 @@ fn the_environment_has_text_and_every_type_is_read_from_it() {
 }
 
 #[test]
+fn a_list_is_given_on_the_command_line_with_commas() {
+    let read = |value: &str| {
+        let mut sources = environment(&[]);
+        sources
+            .flags
+            .push(flag("--set", "numbers.test_prefixes", value));
+        Config::load(&sources).unwrap().numbers.test_prefixes
+    };
+    assert_eq!(read("+999,+998"), ["+999", "+998"]);
+    assert_eq!(read("+999"), ["+999"]);
+    assert!(read("").is_empty());
+}
+
+#[test]
 fn all_faults_are_found_at_once_each_with_its_line() {
     let text = "\
 [dial]

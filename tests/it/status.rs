@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ringonce::inbox::Taken;
+use ringonce::lab::platform::Fault;
 use ringonce::model::attempt::{Passage, State};
 use ringonce::model::id::CampaignId;
+use ringonce::node::health::Trouble;
 use tokio::time::sleep;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -203,6 +205,86 @@ async fn webhooks_that_are_off_are_said_loudly_with_the_likely_reasons() {
         "what was seen comes first"
     );
     assert_eq!(told.counts["malformed_token"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_open_is_counted_by_state_and_the_oldest_uncertain_one_is_named() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    let counted = async |state: State| {
+        let tallies = alive.node.open_attempts().await.unwrap();
+        let found = tallies.into_iter().find(|tally| tally.state == state);
+        found.unwrap()
+    };
+    // The first two ring, and then their connections break.
+    for (id, to) in [("a", "+12025550199"), ("b", "+9990000000199"), ("c", RINGS)] {
+        alive.place(lab.call(id, to)).await;
+        sleep(Duration::from_secs(1)).await;
+    }
+    let mut waits = lab.call("d", ANSWERS);
+    waits.spec.contact = "c".parse().unwrap();
+    alive.place(waits).await;
+    for id in ["a", "b"] {
+        alive.until_state(id, State::Uncertain).await;
+    }
+    assert_eq!(counted(State::Queued).await.count, 1);
+    assert_eq!(counted(State::Dialing).await.count, 1);
+    let uncertain = counted(State::Uncertain).await;
+    assert_eq!((uncertain.count, uncertain.more), (2, false));
+    let oldest = uncertain.oldest.unwrap();
+    assert_eq!(oldest.id.as_str(), "a");
+    assert!(oldest.placed.as_ref().unwrap().horizon().unwrap() > lab.now());
+    let ledger = alive.node.ledger();
+    let least = ledger.tally(State::Uncertain, 1).await.unwrap();
+    assert_eq!((least.count, least.more), (1, true), "at least one");
+}
+
+/// Nothing is asked for it: the sweep of rooms is what notices, and what sees that it is over.
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_livekit_is_known_without_a_call_and_its_end_too() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    sleep(Duration::from_secs(65)).await;
+    let health = alive.node.status().platform;
+    assert!(health.answered.is_some() && health.failed.is_none());
+    let lists = |times| {
+        lab.fault(Fault {
+            times: Some(times),
+            ..Fault::on("lose_request", "ListRooms")
+        });
+    };
+    lists(u32::MAX);
+    let begun = lab.now();
+    sleep(Duration::from_mins(3)).await;
+    let health = alive.node.status().platform;
+    let since = health.failing_since.expect("every list fails");
+    assert!(since.since(begun) <= Duration::from_mins(2), "{health:?}");
+    assert_eq!(health.failed.unwrap().why, Trouble::Broken);
+    lists(0);
+    sleep(Duration::from_mins(2)).await;
+    let health = alive.node.status().platform;
+    assert_eq!(health.failing_since, None, "{health:?}");
+    assert!(health.failed.is_some(), "the last failure is remembered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn rooms_that_were_never_made_are_one_warning_of_an_outage_and_no_leak() {
+    let lab = Lab::new(1);
+    let (ear, _guard) = listen();
+    let alive = lab.node().await;
+    lab.fault(Fault {
+        times: Some(u32::MAX),
+        ..Fault::named("lose_request")
+    });
+    for (id, to) in [("a", ANSWERS), ("b", BUSY), ("c", RINGS)] {
+        alive.place(lab.call(id, to)).await;
+    }
+    sleep(Duration::from_mins(20)).await;
+    assert!(ear.heard("room.stuck").is_empty());
+    let said = ear.heard("livekit.unreachable");
+    assert_eq!(said.len(), 1, "once for the outage: {said:?}");
+    assert!(said[0]["rooms"].parse::<u32>().unwrap() >= 3, "{said:?}");
+    assert_eq!(lab.sip_calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]

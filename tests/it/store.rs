@@ -2,6 +2,7 @@
 
 mod disk;
 mod faults;
+mod paths;
 mod speed;
 
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 
 use crate::api::core::CancelResult;
 use crate::api::proto;
-use crate::model::attempt::{Keep, State};
+use crate::model::attempt::{Attempt, Keep, State};
 use crate::model::disposition::{Disposition, Fault, Permission, Rang};
 
 pub(super) const fn state(state: State) -> proto::attempt::State {
@@ -118,10 +118,23 @@ pub(super) const fn keep(keep: Keep) -> proto::Keep {
     }
 }
 
-pub(crate) const fn cancel_result(result: CancelResult) -> proto::cancel_attempt_response::Result {
+/// What a cancel brought about; of one that is repeated, what the first one did.
+pub(crate) fn cancel_result(
+    result: CancelResult,
+    attempt: &Attempt,
+) -> proto::cancel_attempt_response::Result {
     use proto::cancel_attempt_response::Result as Out;
-    match result {
-        CancelResult::Prevented => Out::Prevented,
+    let told = match result {
+        CancelResult::Already => CancelResult::of(attempt),
+        CancelResult::Prevented
+        | CancelResult::Stopped
+        | CancelResult::HungUp
+        | CancelResult::TooLate
+        | CancelResult::Pending => result,
+    };
+    match told {
+        // What an attempt tells by itself is never "already".
+        CancelResult::Prevented | CancelResult::Already => Out::Prevented,
         CancelResult::Stopped => Out::Stopped,
         CancelResult::HungUp => Out::HungUp,
         CancelResult::TooLate => Out::TooLate,

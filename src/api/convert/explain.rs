@@ -1,27 +1,78 @@
 //! One sentence for a person: where an attempt stands, why, and what to do.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
-use crate::model::attempt::{Attempt, ReviewCause, Rule, State};
+use crate::model::attempt::{Attempt, Placed, ReviewCause, Rule, State};
 use crate::model::disposition::{Disposition, Permission};
+use crate::model::time::Time;
 
-/// Where it stands, why, and what to do.
-pub(super) fn explanation(attempt: &Attempt) -> String {
+/// By when evidence or time settles it without anybody, in `UNCERTAIN` and `NEEDS_REVIEW`: at the
+/// horizon, or at the next look once that is past; when the review closes itself.
+pub(super) fn settles_at(attempt: &Attempt, review_hold: Duration) -> Option<Time> {
+    match attempt.state {
+        State::Uncertain => {
+            let horizon = attempt.placed.as_ref().and_then(Placed::horizon);
+            horizon.max(attempt.look_at)
+        }
+        State::NeedsReview => Some(attempt.since.plus(review_hold)),
+        State::Queued
+        | State::Deferred
+        | State::Refused
+        | State::Reserved
+        | State::Dialing
+        | State::Answered
+        | State::Ended
+        | State::NotConnected
+        | State::NotDialed
+        | State::Canceled => None,
+    }
+}
+
+/// Where it stands at `now`, why, and what to do; `settles` is [`settles_at`].
+pub(super) fn explanation(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
     match attempt.state {
         State::Queued | State::Deferred | State::Refused => waiting(attempt).into_owned(),
         State::Reserved => "room and agent are being prepared; nothing was dialed".to_owned(),
         State::Dialing => "the dial was sent; the phone may be ringing".to_owned(),
         State::Answered => Disposition::Answered.explain().to_owned(),
         State::Ended => "the call was answered and is over".to_owned(),
-        State::Uncertain => {
-            "whether the platform accepted the dial is not known; it is not dialed again, and evidence is looked for".to_owned()
-        }
+        State::Uncertain => uncertain(attempt, settles, now),
         State::NeedsReview => {
-            let why = attempt.review.map_or("evidence cannot settle it", ReviewCause::explain);
-            format!("{why}; a person must settle it (ringonce review resolve)")
+            let why = attempt
+                .review
+                .map_or("evidence cannot settle it", ReviewCause::explain);
+            let closes = match settles {
+                Some(at) => format!("until {at}, when it closes itself as UNRESOLVED"),
+                None => "before it closes itself".to_owned(),
+            };
+            format!(
+                "{why}; it is never dialed again: drop the message. A person must settle it \
+                 (ringonce review resolve) {closes}"
+            )
         }
         State::NotConnected | State::NotDialed | State::Canceled => ended(attempt),
     }
+}
+
+/// Whether the phone rang is not known: until when that stays so, and what to do meanwhile.
+fn uncertain(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
+    let horizon = attempt.placed.as_ref().and_then(Placed::horizon);
+    let when = match (horizon, settles) {
+        (Some(horizon), _) if now < horizon => format!(
+            "evidence is looked for, and settles it soon after {horizon}, when LiveKit can no \
+             longer start the call, at the latest"
+        ),
+        (_, Some(next)) => format!(
+            "LiveKit can no longer start the call, and as soon as it says what there is that \
+             settles it; if it stays silent, a person is asked soon after {next}"
+        ),
+        (_, None) => "evidence is looked for".to_owned(),
+    };
+    format!(
+        "whether the platform accepted the dial is not known; it is not dialed again: drop the \
+         message, make no new attempt, and ask again later or watch. {when}"
+    )
 }
 
 fn waiting(attempt: &Attempt) -> Cow<'static, str> {

@@ -3,23 +3,20 @@
 use std::time::Duration;
 
 use super::enums;
-use super::explain::{explanation, follow_up};
+use super::explain::{explanation, follow_up, settles_at};
 use super::fields::timestamp;
 use crate::api::core::Version;
+use crate::api::limits::Limits;
 use crate::api::proto;
 use crate::model::attempt::{Attempt, EndCause, Next, Spec, State, Transition};
 use crate::model::disposition::Fault;
 use crate::model::time::Time;
 
 /// The attempt as callers see it at `now`. The number is masked; what is sealed stays so.
-/// `lost_again` is when a refusal for lost history is asked again.
+/// `limits` say when a refusal for lost history is asked again, and when a review closes itself.
 #[must_use]
-pub fn attempt(
-    attempt: &Attempt,
-    version: Version,
-    now: Time,
-    lost_again: Duration,
-) -> proto::Attempt {
+pub fn attempt(attempt: &Attempt, version: Version, now: Time, limits: &Limits) -> proto::Attempt {
+    let settles = settles_at(attempt, limits.review_hold);
     let mut out = proto::Attempt {
         workspace: attempt.workspace.to_string(),
         attempt_id: attempt.id.to_string(),
@@ -28,7 +25,8 @@ pub fn attempt(
         state: enums::state(attempt.state).into(),
         settled: attempt.is_settled(),
         reason: reason(attempt),
-        explanation: explanation(attempt),
+        explanation: explanation(attempt, settles, now),
+        settle_time: settles.map(timestamp),
         history: attempt.history.iter().map(transition).collect(),
         etag: version.0.to_string(),
         r#try: number(attempt.tries),
@@ -38,7 +36,7 @@ pub fn attempt(
     if !attempt.tombstone {
         asked_for(&mut out, &attempt.spec);
     }
-    next(&mut out, attempt, now, lost_again);
+    next(&mut out, attempt, now, limits.lost_again);
     last_try(&mut out, attempt);
     ending(&mut out, attempt);
     out
@@ -185,9 +183,10 @@ fn transition(transition: &Transition) -> proto::Transition {
 mod tests {
     use super::*;
     use crate::model::attempt::{
-        AgentWanted, Cause, Gate, Keep, Keyed, Reason, Rule, Settled, Waiting,
+        AgentWanted, Cause, Gate, Keep, Keyed, Placed, Reason, Rule, Settled, Waiting,
     };
     use crate::model::disposition::{Disposition, Rang};
+    use crate::model::id::{Nonce, Partition, SessionId};
 
     const NOW: Time = Time::from_secs(1_000);
 
@@ -225,7 +224,7 @@ mod tests {
     }
 
     fn shown(attempt: &Attempt) -> proto::Attempt {
-        super::attempt(attempt, Version(7), NOW, Duration::from_mins(5))
+        super::attempt(attempt, Version(7), NOW, &Limits::default())
     }
 
     fn waits(attempt: &mut Attempt, rule: Rule) {
@@ -281,6 +280,43 @@ mod tests {
         assert!(!out.settled);
         assert_eq!(out.next_time.unwrap().seconds, 1_300);
         assert_eq!(out.follow_up(), proto::attempt::FollowUpPermission::NotYet);
+    }
+
+    #[test]
+    fn what_is_not_known_says_by_when_it_is_settled_and_what_to_do() {
+        let says = |out: &proto::Attempt, words: &[&str]| {
+            for words in words {
+                assert!(out.explanation.contains(words), "{}", out.explanation);
+            }
+        };
+        let soon = Time::from_secs(1_200);
+        let mut open = of(State::Uncertain);
+        let session = SessionId::of(&"d".parse().unwrap(), &open.workspace, &open.id, 1);
+        let nonce = Nonce(uuid::Uuid::nil());
+        let mut placed = Placed::reserved(session, session.room(Partition(0)), nonce, NOW, NOW);
+        placed.horizon = Some(soon);
+        open.placed = Some(placed);
+        open.look_at = Some(soon);
+        let out = shown(&open);
+        assert_eq!(out.settle_time, Some(timestamp(soon)));
+        says(
+            &out,
+            &[&soon.to_string(), "drop the message", "not dialed again"],
+        );
+        // The horizon is past, and LiveKit has not said anything since.
+        open.placed.as_mut().unwrap().horizon = Some(Time::from_secs(900));
+        let out = shown(&open);
+        assert_eq!(out.settle_time, Some(timestamp(soon)));
+        says(&out, &["a person is asked soon after", &soon.to_string()]);
+
+        let out = shown(&of(State::NeedsReview));
+        let closes = NOW.plus(Limits::default().review_hold);
+        assert_eq!(out.settle_time, Some(timestamp(closes)));
+        says(
+            &out,
+            &[&closes.to_string(), "UNRESOLVED", "ringonce review resolve"],
+        );
+        assert_eq!(shown(&of(State::Answered)).settle_time, None);
     }
 
     #[test]

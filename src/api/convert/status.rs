@@ -3,22 +3,82 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::enums;
 use super::fields::timestamp;
-use crate::api::core::{Status, Told};
+use crate::api::core::{Status, Tally, Told};
 use crate::api::proto;
-use crate::model::attempt::Passage;
+use crate::model::attempt::{Attempt, Passage, Placed, State};
 use crate::model::time::Time;
+use crate::node::health::{Health, Trouble};
 use crate::node::histogram::{BOUNDS_MS, Spans};
 use crate::node::redeliveries::{Redelivered, Short};
 
-/// What was counted up to `now`.
-pub(crate) fn status(status: &Status, now: Time) -> proto::ServiceStatus {
+/// What was counted up to `now`, and what is open if the store told it.
+pub(crate) fn status(status: &Status, open: Option<&[Tally]>, now: Time) -> proto::ServiceStatus {
     proto::ServiceStatus {
         start_time: Some(timestamp(status.since)),
         status_time: Some(timestamp(now)),
         redeliveries: Some(redeliveries(&status.redelivered)),
         time_to_placement: Some(spans(&status.between_markers)),
         webhooks: Some(webhooks(&status.told)),
+        platform: Some(platform(&status.platform)),
+        open_attempts: open.map(open_attempts),
+    }
+}
+
+fn platform(health: &Health) -> proto::PlatformStatus {
+    use proto::platform_status::Reach;
+    let trouble = health.failed.map(|failed| failed.why);
+    let wrong = trouble.filter(|_| health.failing_since.is_some());
+    let reach = match wrong {
+        Some(Trouble::NoConnection | Trouble::Timeout | Trouble::Broken) => Reach::Unreachable,
+        Some(Trouble::KeyRefused) => Reach::KeyRefused,
+        Some(Trouble::Failed(_)) => Reach::Failing,
+        Some(Trouble::NotLiveKit(_)) => Reach::NotLivekit,
+        None if health.answered.is_some() => Reach::Accepted,
+        None => Reach::Unspecified,
+    };
+    proto::PlatformStatus {
+        reach: reach.into(),
+        explanation: wrong.map_or("", Trouble::explain).to_owned(),
+        answer_time: health.answered.map(timestamp),
+        answer_count: count(health.answers),
+        failing_since_time: health.failing_since.map(timestamp),
+        failure_time: health.failed.map(|failed| timestamp(failed.at)),
+        failure: trouble.map_or("", Trouble::name).to_owned(),
+        failure_status: trouble.and_then(Trouble::status).map_or(0, i32::from),
+        failure_count: count(health.failures),
+    }
+}
+
+fn open_attempts(tallies: &[Tally]) -> proto::OpenAttempts {
+    let oldest = tallies
+        .iter()
+        .find(|tally| tally.state == State::Uncertain)
+        .and_then(|tally| tally.oldest.as_deref());
+    proto::OpenAttempts {
+        states: tallies.iter().map(tally).collect(),
+        oldest_uncertain: oldest.map(uncertain),
+    }
+}
+
+fn tally(tally: &Tally) -> proto::StateCount {
+    proto::StateCount {
+        state: enums::state(tally.state).into(),
+        count: i32::try_from(tally.count).unwrap_or(i32::MAX),
+        more: tally.more,
+    }
+}
+
+fn uncertain(attempt: &Attempt) -> proto::UncertainAttempt {
+    proto::UncertainAttempt {
+        workspace: attempt.workspace.to_string(),
+        attempt_id: attempt.id.to_string(),
+        since_time: Some(timestamp(attempt.since)),
+        horizon_time: (attempt.placed.as_ref())
+            .and_then(Placed::horizon)
+            .map(timestamp),
+        look_time: attempt.due().map(timestamp),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `ringonce call place|get|list|watch|cancel`.
 
+mod codes;
 mod flags;
 
 use std::process::ExitCode;
@@ -31,14 +32,17 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Act {
     /// Asks for a call. Safe to repeat with the same attempt id and intend time.
+    #[command(after_help = codes::PLACE)]
     Place(Box<Place>),
     /// Shows an attempt and its history.
+    #[command(after_help = codes::GET)]
     Get(Get),
     /// Lists attempts, oldest first.
     List(List),
     /// Shows every change of attempts as it happens.
     Watch(Watch),
     /// Stops an attempt, or all open ones of a campaign, a contact or an outreach.
+    #[command(after_help = codes::CANCEL)]
     Cancel(Cancel),
 }
 

@@ -87,6 +87,11 @@ fn sqlite(
     let key_file = config.store.key_file.clone();
     let key_file = key_file.unwrap_or_else(|| path.with_extension("key"));
     refuse_lost_key(path, &key_file)?;
+    // Read first where there is one, so that a wrong one leaves no new store behind.
+    let known = key_file
+        .exists()
+        .then(|| keys(&key_file, ids))
+        .transpose()?;
     let store = sqlite::Sqlite::open(path, &options, clock.now(), ids).map_err(|error| {
         let held = matches!(error, sqlite::OpenError::Held { .. });
         Unopened {
@@ -100,7 +105,10 @@ fn sqlite(
     })?;
     Ok(Opened {
         store: Arc::new(store),
-        keys: keys(&key_file, ids)?,
+        keys: match known {
+            Some(known) => known,
+            None => keys(&key_file, ids)?,
+        },
         location: format!("sqlite:{}", path.display()),
     })
 }

@@ -10,7 +10,7 @@ use ringonce::api::proto::placement_service_client::PlacementServiceClient;
 use ringonce::api::{
     self, CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, Limits, LookError,
     NotDeleted, NotResolved, PageCursor, Parts, PlaceError, Position, ReadError, Resolve, Reviews,
-    RoomFilter, RoomPage, Standing, Status, Version, proto,
+    RoomFilter, RoomPage, Standing, Status, Tally, Version, proto,
 };
 use ringonce::model::attempt::{Attempt, Cause, Keyed, ReviewCause, State, Stop, StopWhy};
 use ringonce::model::disposition::{Disposition, Rang};
@@ -124,10 +124,7 @@ impl Fake {
         let found = (attempt.clone(), version);
         memory.attempts.insert(attempt.id.clone(), found.clone());
         memory.log.push(Changed {
-            position: Position {
-                version,
-                ordinal: 0,
-            },
+            position: at(version),
             at: SystemClock.now(),
             cause: Cause::Admitted,
             attempt,
@@ -136,6 +133,11 @@ impl Fake {
         self.commits.send_replace(version.0);
         found
     }
+}
+
+fn at(version: Version) -> Position {
+    let ordinal = 0;
+    Position { version, ordinal }
 }
 
 #[async_trait]
@@ -220,10 +222,7 @@ impl Core for Fake {
     ) -> Result<Changes, ReadError> {
         let memory = self.memory.lock().unwrap();
         if after.version.0 < memory.oldest {
-            let oldest = Position {
-                version: Version(memory.oldest),
-                ordinal: 0,
-            };
+            let oldest = at(Version(memory.oldest));
             return Err(ReadError::TooOld { oldest });
         }
         let behind = memory.log.iter().filter(|change| change.position > after);
@@ -237,10 +236,7 @@ impl Core for Fake {
     }
 
     async fn log_end(&self, _: &Workspace) -> Result<Position, ReadError> {
-        Ok(Position {
-            version: Version(*self.commits.borrow()),
-            ordinal: 0,
-        })
+        Ok(at(Version(*self.commits.borrow())))
     }
 
     fn changes_signal(&self) -> watch::Receiver<u64> {
@@ -293,6 +289,11 @@ impl Core for Fake {
             attempts: found,
             next: None,
         })
+    }
+
+    async fn open_attempts(&self) -> Result<Vec<Tally>, ReadError> {
+        let away = self.memory.lock().unwrap().answer == Answer::Away;
+        (!away).then(Vec::new).ok_or(ReadError::StoreUnavailable)
     }
 
     fn status(&self) -> Status {

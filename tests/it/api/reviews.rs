@@ -8,7 +8,7 @@ use ringonce::model::attempt::{ReviewCause, State};
 use tonic::Code;
 
 use super::calls::reason;
-use super::fake::{Server, sound};
+use super::fake::{Answer, Server, sound};
 
 async fn in_review(server: &Server, ids: &[&str]) {
     let mut client = server.client().await;
@@ -158,10 +158,19 @@ async fn a_status_is_told_over_the_api_and_the_command_line() {
     assert!(status.start_time.is_some() && status.status_time.is_some());
     let spans = status.time_to_placement.unwrap();
     assert_eq!(spans.count, 0);
+    let platform = status.platform.unwrap();
+    assert_eq!(platform.reach(), proto::platform_status::Reach::Unspecified);
+    assert!(status.open_attempts.is_some());
     let said = lines(&ringonce("status", &server.url())).join("\n");
+    assert!(said.contains("LiveKit: nothing was asked yet"), "{said}");
     assert!(
         said.contains("redelivered: 0 in flight, 0 already placed"),
         "{said}"
     );
+    assert!(said.contains("webhooks: last never"), "{said}");
+    // A store that does not answer hides nothing else.
+    server.core.answer(Answer::Away);
+    let said = lines(&ringonce("status", &server.url())).join("\n");
+    assert!(said.contains("THE STORE DOES NOT ANSWER"), "{said}");
     assert!(said.contains("webhooks: last never"), "{said}");
 }

@@ -89,6 +89,14 @@ async fn a_cancel_stops_the_ringing() {
     let stopped = stack.call("cancel --attempt a1 --reason wrong --requested-by me");
     assert_eq!(stopped.json()["result"], "RESULT_STOPPED", "{stopped:?}");
     assert_eq!(stopped.code, 0);
+    let again = stack.call("cancel --attempt a1");
+    assert_eq!(again.json()["result"], "RESULT_STOPPED", "{again:?}");
+    assert_eq!((again.code, &again.json()["already"]), (0, &true.into()));
+    let again = stack.run(&["call", "cancel", "--attempt", "a1"]);
+    assert!(
+        again.stdout.ends_with("(it had been canceled before)\n"),
+        "{again:?}"
+    );
     let canceled = caller.end();
     assert_eq!(canceled.code, 1, "{canceled:?}");
     assert_eq!(canceled.json()["state"], "STATE_CANCELED");

@@ -1,8 +1,8 @@
 //! The file: which one it is, and who holds it.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, FileType, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -37,6 +37,39 @@ pub(super) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// What stands at `path` must be a file, or nothing yet. A pipe would be waited for without an
+/// end; a folder has links of its own; a device forgets; and a link that leads nowhere is, as a
+/// rule, a disk that was not mounted, whose place must not be taken by a new store.
+pub(super) fn fits(path: &Path) -> Result<(), OpenError> {
+    let what = match std::fs::metadata(path) {
+        Ok(meta) if meta.is_file() => return Ok(()),
+        Ok(meta) => kind(meta.file_type()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if std::fs::symlink_metadata(path).is_err() {
+                return Ok(());
+            }
+            "a link that leads nowhere"
+        }
+        Err(why) => return Err(OpenError::io(path, why)),
+    };
+    Err(OpenError::NotAFile {
+        path: path.to_owned(),
+        what,
+    })
+}
+
+fn kind(of: FileType) -> &'static str {
+    if of.is_dir() {
+        "a folder"
+    } else if of.is_fifo() {
+        "a pipe"
+    } else if of.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
 /// Held while a process serves from a store; its end, however it comes, releases it. It
 /// outlives every connection: closing a descriptor of the database drops `SQLite`'s locks.
 #[derive(Debug)]
@@ -57,7 +90,7 @@ impl Lock {
             .write(true)
             .mode(0o600)
             .open(&beside)
-            .map_err(|source| OpenError::io(&beside, source))?;
+            .map_err(|why| OpenError::making(&beside, why))?;
         if let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             if error != rustix::io::Errno::WOULDBLOCK {
                 return Err(OpenError::io(&beside, error.into()));
@@ -73,7 +106,7 @@ impl Lock {
         let named = file
             .set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()));
-        named.map_err(|source| OpenError::io(&beside, source))?;
+        named.map_err(|why| OpenError::io(&beside, why))?;
         Ok(Self {
             file,
             database: None,
@@ -83,7 +116,7 @@ impl Lock {
     /// Takes the lock of the database itself, once its file is there. A second name of it is
     /// refused: the log that `SQLite` keeps beside the one is not seen under the other.
     pub(super) fn bind(&mut self, path: &Path) -> Result<(), OpenError> {
-        let io = |source| OpenError::io(path, source);
+        let io = |why| OpenError::io(path, why);
         let database = File::open(path).map_err(io)?;
         let links = database.metadata().map_err(io)?.nlink();
         if links > 1 {
@@ -131,9 +164,9 @@ pub(super) fn make_folder(path: &Path) -> Result<(), OpenError> {
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .map_err(|source| OpenError::Folder {
+        .map_err(|why| OpenError::Folder {
             path: folder.to_owned(),
-            source,
+            why,
         })
 }
 
@@ -148,9 +181,9 @@ pub(super) fn make_file(path: &Path) -> Result<(), OpenError> {
     match made {
         Ok(_file) => File::open(folder_of(path))
             .and_then(|folder| folder.sync_all())
-            .map_err(|source| OpenError::io(path, source)),
+            .map_err(|why| OpenError::io(path, why)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(source) => Err(OpenError::io(path, source)),
+        Err(why) => Err(OpenError::making(path, why)),
     }
 }
 

@@ -211,7 +211,7 @@ fn start(
             work(conn);
         })
         .map(drop)
-        .map_err(|source| OpenError::io(path, source))
+        .map_err(|why| OpenError::io(path, why))
 }
 
 #[async_trait]

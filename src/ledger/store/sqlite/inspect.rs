@@ -35,6 +35,7 @@ pub fn peek(path: &Path, scan: &Scan) -> Result<Page, OpenError> {
 
 /// A connection that only reads.
 fn look(path: &Path) -> Result<rusqlite::Connection, OpenError> {
+    file::fits(path)?;
     if !path.exists() {
         return Err(OpenError::Missing {
             path: path.to_owned(),

@@ -72,6 +72,28 @@ pub enum OpenError {
         /// The holder's process id, as it wrote it down.
         holder: Option<u32>,
     },
+    /// Something else than a file stands there.
+    #[error(
+        "{path} is {what}, and a store is one file; give the path of one on a local disk, or of \
+         one that does not exist yet"
+    )]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What stands there, with its article.
+        what: &'static str,
+    },
+    /// No file can be made there.
+    #[error(
+        "no file can be made at {path} ({why}), and a store has several beside each other; give a \
+         path in a folder on a local disk that this user may write to"
+    )]
+    NoFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
     /// It has several names.
     #[error(
         "{path} has {links} names (hard links), and what is written under one is not seen under \
@@ -128,35 +150,39 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// Its folder cannot be made.
-    #[error("the folder {path} is missing and cannot be made: {source}; make it, for this user")]
+    #[error(
+        "the folder {path} cannot be made: {why}; make it, for this user, or give another path"
+    )]
     Folder {
         /// The folder.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        why: io::Error,
     },
     /// Another error of the file system.
-    #[error("{path}: {source}")]
+    #[error("{path} cannot be used: {why}; give the path of a file on a local disk")]
     Io {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        why: io::Error,
     },
     /// Another error of `SQLite`.
-    #[error("{path}: {source}")]
+    #[error(
+        "{path} cannot be opened: {why}; see that it lies on a local disk, and that this is well"
+    )]
     Sqlite {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: rusqlite::Error,
+        why: rusqlite::Error,
     },
 }
 
 impl OpenError {
-    pub(super) fn io(path: &Path, source: io::Error) -> Self {
+    pub(super) fn io(path: &Path, why: io::Error) -> Self {
         let path = path.to_owned();
-        let is = |kinds: &[io::ErrorKind]| kinds.contains(&source.kind());
+        let is = |kinds: &[io::ErrorKind]| kinds.contains(&why.kind());
         if is(&[
             io::ErrorKind::PermissionDenied,
             io::ErrorKind::ReadOnlyFilesystem,
@@ -167,21 +193,31 @@ impl OpenError {
         } else if is(&[io::ErrorKind::NotFound]) {
             Self::Missing { path }
         } else {
-            Self::Io { path, source }
+            Self::Io { path, why }
         }
     }
 
-    pub(super) fn sql(path: &Path, source: rusqlite::Error) -> Self {
+    /// Of a file that is to be made where none is.
+    pub(super) fn making(path: &Path, why: io::Error) -> Self {
+        // The folder is there, so it is one in which nothing can be made, as /proc.
+        if why.kind() == io::ErrorKind::NotFound {
+            let path = path.to_owned();
+            return Self::NoFile { path, why };
+        }
+        Self::io(path, why)
+    }
+
+    pub(super) fn sql(path: &Path, why: rusqlite::Error) -> Self {
         let path = path.to_owned();
-        match trouble(&source) {
+        match trouble(&why) {
             Trouble::Full => Self::Full { path },
             Trouble::ReadOnly => Self::ReadOnly { path },
             Trouble::NotADatabase => Self::Foreign { path },
             Trouble::Corrupt => Self::Corrupt {
                 path,
-                what: source.to_string(),
+                what: why.to_string(),
             },
-            Trouble::Io | Trouble::Other => Self::Sqlite { path, source },
+            Trouble::Io | Trouble::Other => Self::Sqlite { path, why },
         }
     }
 
@@ -228,12 +264,13 @@ pub(super) fn open(
         });
     }
     let path = &file::real(path);
+    file::fits(path)?;
     let mut lock = Lock::take(path)?;
     if make {
         file::make_file(path)?;
     }
     lock.bind(path)?;
-    let identity = Identity::of(path).map_err(|source| OpenError::io(path, source))?;
+    let identity = Identity::of(path).map_err(|why| OpenError::io(path, why))?;
     let sql = |error| OpenError::sql(path, error);
     let mut conn = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, options.cache_kib)?;
     if conn.is_readonly("main").map_err(sql)? {

@@ -1,0 +1,33 @@
+//! What the exit codes of `ringonce call …` mean, as `--help` says it; the table of README.md
+//! has the same.
+
+/// Of `call place`.
+pub(super) const PLACE: &str = "\
+Exit codes:
+  0  answered, ended, or accepted where no more was waited for
+  1  not connected, not dialed, or canceled
+  2  wrong usage
+  3  refused or deferred
+  4  uncertain, or a person must look
+  5  unreachable, or nothing was decided
+  6  still queued, reserved or dialing when the wait ended";
+
+/// Of `call get`.
+pub(super) const GET: &str = "\
+Exit codes:
+  0  shown, whatever its state: that is in the text, or under `state` with --output json
+  1  no such attempt
+  2  wrong usage
+  4  no answer before the deadline
+  5  unreachable";
+
+/// Of `call cancel`.
+pub(super) const CANCEL: &str = "\
+Exit codes:
+  0  canceled: nothing is dialed, or it was stopped or hung up; also if it was canceled before
+  1  too late: it was over by itself, or had gone further than --mode reaches; or no such attempt
+  2  wrong usage
+  4  no answer before the deadline: the same again is safe
+  5  unreachable, or nothing was decided
+  6  being stopped: what became of it will be known later
+With --campaign, --contact or --outreach: 0 if all are done or too late, 6 if some are being stopped.";

@@ -1,0 +1,248 @@
+//! Whether LiveKit can be reached and takes the key, as far as this process sees it by the
+//! answers that it gets anyway: nothing is asked for it. The sweep of rooms asks once a minute,
+//! so that this is never much older, however quiet the service is.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::call::{no_response, not_found};
+use super::wire::{Answer, Lost, Method, NotSent};
+use crate::model::time::Time;
+
+/// What the requests of this process came to since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Health {
+    /// When a request was last answered by a LiveKit that took the key.
+    pub answered: Option<Time>,
+    /// How many were.
+    pub answers: u64,
+    /// The last one that was not.
+    pub failed: Option<Failed>,
+    /// How many were not.
+    pub failures: u64,
+    /// Since when every request has failed; `None` while they are answered, and before the
+    /// first.
+    pub failing_since: Option<Time>,
+}
+
+/// A request that got no answer of a LiveKit that took the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failed {
+    /// When that was known.
+    pub at: Time,
+    /// What was wrong.
+    pub why: Trouble,
+}
+
+/// What is wrong between this process and LiveKit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// The address cannot be resolved, nobody listens there, or TLS failed.
+    NoConnection,
+    /// It took the request and did not answer in time.
+    Timeout,
+    /// The connection broke, or half an answer came.
+    Broken,
+    /// 401: the key, its secret or a clock.
+    KeyRefused,
+    /// LiveKit itself failed, with this HTTP status.
+    Failed(u16),
+    /// An answer that is not LiveKit's, with this HTTP status: a proxy's page, another server.
+    NotLiveKit(u16),
+}
+
+impl Trouble {
+    /// Its name, as it is shown.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoConnection => "NO_CONNECTION",
+            Self::Timeout => "TIMEOUT",
+            Self::Broken => "BROKEN",
+            Self::KeyRefused => "KEY_REFUSED",
+            Self::Failed(_) => "FAILED",
+            Self::NotLiveKit(_) => "NOT_LIVEKIT",
+        }
+    }
+
+    /// The HTTP status that said it, if one did.
+    #[must_use]
+    pub const fn status(self) -> Option<u16> {
+        match self {
+            Self::NoConnection | Self::Timeout | Self::Broken => None,
+            Self::KeyRefused => Some(401),
+            Self::Failed(status) | Self::NotLiveKit(status) => Some(status),
+        }
+    }
+
+    /// What it means and what to do, in a sentence.
+    #[must_use]
+    pub const fn explain(self) -> &'static str {
+        match self {
+            Self::NoConnection => {
+                "LiveKit cannot be reached: check livekit.url, the network, and whether it runs"
+            }
+            Self::Timeout | Self::Broken => {
+                "LiveKit takes requests and does not answer them: see whether it is well, and what \
+                 is in between"
+            }
+            Self::KeyRefused => {
+                "LiveKit refuses the API key, its secret or this host's clock, and nothing is \
+                 dialed: check livekit.api_key, livekit.api_secret and both clocks"
+            }
+            Self::Failed(_) => {
+                "LiveKit answers that it fails: see its own log, and whether its nodes and its \
+                 Redis are well"
+            }
+            Self::NotLiveKit(_) => {
+                "what answers at livekit.url is not LiveKit: check the address, and the proxy in \
+                 between"
+            }
+        }
+    }
+
+    /// What an answer says of LiveKit.
+    fn of(method: Method, answer: &Answer) -> Heard {
+        let fails = |why| Heard::Fails(why);
+        match answer {
+            Answer::NotSent(NotSent::NoConnection) => fails(Self::NoConnection),
+            // It never left this process, so it says nothing of LiveKit.
+            Answer::NotSent(NotSent::Malformed | NotSent::TooLate) => Heard::Nothing,
+            Answer::Lost(Lost::Timeout) => fails(Self::Timeout),
+            Answer::Lost(Lost::Broken | Lost::Unreadable) => fails(Self::Broken),
+            Answer::Strange(401) => fails(Self::KeyRefused),
+            Answer::Strange(status) => fails(Self::NotLiveKit(*status)),
+            Answer::Refused(refusal) if refusal.status == 401 => fails(Self::KeyRefused),
+            // What a 5xx of a dial says is about that call, not about LiveKit.
+            Answer::Refused(refusal)
+                if refusal.status >= 500 && method != Method::Dial && !expected(answer) =>
+            {
+                fails(Self::Failed(refusal.status))
+            }
+            Answer::Done(_) | Answer::Refused(_) => Heard::Answers,
+        }
+    }
+}
+
+/// That something is not there, and that no node answers for a room, is often what is asked.
+fn expected(answer: &Answer) -> bool {
+    not_found(answer) || no_response(answer)
+}
+
+/// What one answer says.
+enum Heard {
+    Answers,
+    Fails(Trouble),
+    Nothing,
+}
+
+/// The same, as it is written down.
+#[derive(Debug, Default)]
+pub(super) struct Pulse(Mutex<Health>);
+
+impl Pulse {
+    /// Notes what a request came to, at `now`.
+    pub(super) fn note(&self, method: Method, answer: &Answer, now: Time) {
+        let heard = Trouble::of(method, answer);
+        // A std mutex, since nothing is awaited while it is held.
+        let mut health = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match heard {
+            Heard::Answers => {
+                health.answered = Some(now);
+                health.answers += 1;
+                health.failing_since = None;
+            }
+            Heard::Fails(why) => {
+                health.failed = Some(Failed { at: now, why });
+                health.failures += 1;
+                health.failing_since.get_or_insert(now);
+            }
+            Heard::Nothing => {}
+        }
+    }
+
+    pub(super) fn health(&self) -> Health {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::wire::Refusal;
+
+    fn twirp(status: u16, code: &str, msg: &str) -> Answer {
+        Answer::Refused(Refusal {
+            status,
+            code: code.to_owned(),
+            msg: msg.to_owned(),
+            ..Refusal::default()
+        })
+    }
+
+    #[test]
+    fn an_answer_says_that_livekit_is_there_and_takes_the_key() {
+        for (method, answer) in [
+            (Method::ListRooms, Answer::Done(Vec::new())),
+            (
+                Method::DeleteRoom,
+                twirp(404, "not_found", "no such object"),
+            ),
+            (
+                Method::ListDispatch,
+                twirp(503, "unavailable", "no response from servers"),
+            ),
+            (Method::CreateRoom, twirp(400, "invalid_argument", "")),
+            (Method::Dial, twirp(500, "internal", "")),
+        ] {
+            let pulse = Pulse::default();
+            pulse.note(method, &answer, Time::from_secs(7));
+            let health = pulse.health();
+            assert_eq!(health.answered, Some(Time::from_secs(7)), "{answer:?}");
+            assert_eq!((health.failed, health.failing_since), (None, None));
+        }
+    }
+
+    #[test]
+    fn each_trouble_is_told_from_the_others_and_has_a_remedy() {
+        for (answer, why) in [
+            (
+                Answer::NotSent(NotSent::NoConnection),
+                Trouble::NoConnection,
+            ),
+            (Answer::Lost(Lost::Timeout), Trouble::Timeout),
+            (Answer::Lost(Lost::Broken), Trouble::Broken),
+            (Answer::Strange(401), Trouble::KeyRefused),
+            (twirp(401, "unauthenticated", ""), Trouble::KeyRefused),
+            (twirp(500, "internal", "redis"), Trouble::Failed(500)),
+            (Answer::Strange(502), Trouble::NotLiveKit(502)),
+        ] {
+            let pulse = Pulse::default();
+            pulse.note(Method::ListRooms, &answer, Time::from_secs(7));
+            pulse.note(Method::ListRooms, &answer, Time::from_secs(9));
+            let health = pulse.health();
+            let at = Time::from_secs(9);
+            assert_eq!(health.failed, Some(Failed { at, why }), "{answer:?}");
+            assert_eq!(health.failing_since, Some(Time::from_secs(7)));
+            assert_eq!((health.answers, health.failures), (0, 2));
+            assert!(why.explain().contains(": "), "{why:?} has no remedy");
+        }
+    }
+
+    #[test]
+    fn what_never_left_says_nothing_and_an_answer_ends_the_trouble() {
+        let pulse = Pulse::default();
+        let late = Answer::NotSent(NotSent::TooLate);
+        pulse.note(Method::Dial, &late, Time::from_secs(1));
+        assert_eq!(pulse.health(), Health::default());
+        let down = Answer::NotSent(NotSent::NoConnection);
+        pulse.note(Method::ListRooms, &down, Time::from_secs(2));
+        pulse.note(
+            Method::ListRooms,
+            &Answer::Done(Vec::new()),
+            Time::from_secs(3),
+        );
+        let health = pulse.health();
+        assert_eq!(health.failing_since, None);
+        assert!(health.failed.is_some(), "the last failure is remembered");
+    }
+}

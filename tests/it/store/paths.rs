@@ -1,0 +1,65 @@
+//! What can be no store, and what is said of it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use ringonce::ledger::store::sqlite::{Options, Sqlite, inspect};
+use ringonce::model::time::Time;
+use ringonce::runtime::ids::RandomIds;
+
+const NOW: Time = Time::from_secs(100);
+
+/// Each thing that an operator may name by mistake, with what is said of it; none is touched.
+#[test]
+fn what_can_be_no_store_is_told_with_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = RandomIds::seeded(7);
+    let within = |name: &str| folder.path().join(name);
+    fs::create_dir(within("folder")).unwrap();
+    let pipe = Command::new("mkfifo").arg(within("pipe")).status();
+    assert!(pipe.unwrap().success());
+    symlink(within("unmounted/store.db"), within("link")).unwrap();
+    fs::write(within("text"), "hello").unwrap();
+    fs::write(within("garbage"), [0xa5; 5_000]).unwrap();
+    for (path, what, remedy) in [
+        (within("folder"), "is a folder", "give the path of"),
+        (within("pipe"), "is a pipe", "give the path of"),
+        ("/dev/null".into(), "is a device", "give the path of"),
+        (within("link"), "leads nowhere", "give the path of"),
+        (
+            "/proc/version".into(),
+            "no file can be made at /proc/version.lock",
+            "on a local disk",
+        ),
+        (
+            "/proc/ringonce.db".into(),
+            "no file can be made",
+            "on a local disk",
+        ),
+        (
+            "/proc/version/ringonce.db".into(),
+            "the folder /proc/version cannot be made",
+            "give another path",
+        ),
+        (within("text"), "is not a ringonce store", "give the path"),
+        (
+            within("garbage"),
+            "is not a ringonce store",
+            "give the path",
+        ),
+    ] {
+        let opened = Sqlite::open(&path, &Options::default(), NOW, &ids);
+        let text = opened.unwrap_err().to_string();
+        assert!(text.contains(what), "{}: {text}", path.display());
+        assert!(text.contains(remedy), "{}: {text}", path.display());
+    }
+    assert!(!within("unmounted").exists());
+    let looked = inspect(&within("pipe")).unwrap_err().to_string();
+    assert!(looked.contains("is a pipe"), "{looked}");
+
+    // An empty file is what a person may have made for it.
+    fs::write(within("empty"), "").unwrap();
+    let open = || Sqlite::open(&within("empty"), &Options::default(), NOW, &ids);
+    open().unwrap();
+}
