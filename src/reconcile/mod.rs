@@ -5,7 +5,7 @@
 //! was is not written: the lease alone puts the next look off.
 //!
 //! What is pure: `plan` (what is due), `uncertain` and `answered` (what a look means). What
-//! looks: `looks`, `rooms`, `sweep`. What acts: `attempts`, `carry`, `closed`. `watch` knows
+//! looks: `looks`, `rooms`, `sweep`. What acts: `attempts`, `carry`, `closed`, `outlived`. `watch` knows
 //! how well it was looked, `gaps` counts what no webhook told. Beside that, `inventory` shows
 //! a person which rooms there are; what makes one a leak is pure, too.
 
@@ -17,6 +17,7 @@ pub mod gaps;
 pub mod inventory;
 mod leak;
 mod looks;
+mod outlived;
 mod plan;
 mod poke;
 pub mod preflight;
@@ -64,6 +65,7 @@ pub struct Reconciler {
     gaps: Gaps,
     strangers: sweep::Strangers,
     closing: rooms::Closing,
+    silent: outlived::Silent,
 }
 
 impl Reconciler {
@@ -100,6 +102,7 @@ impl Reconciler {
             watches,
             strangers: sweep::Strangers::default(),
             closing: rooms::Closing::default(),
+            silent: outlived::Silent::default(),
         }
     }
 

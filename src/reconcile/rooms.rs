@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -135,10 +136,15 @@ impl Reconciler {
         };
         match deletion {
             Deletion::Gone => {
+                self.silent.answered(room.session);
                 let cause = room.cause.unwrap_or(RoomCause::TryFailed);
                 self.rooms.gone(&room, cause).await
             }
-            Deletion::Left => self.again(&room).await,
+            Deletion::Left => {
+                self.silent.answered(room.session);
+                self.again(&room).await
+            }
+            Deletion::Unknown => self.unheard(&room).await,
         }
     }
 
@@ -147,6 +153,12 @@ impl Reconciler {
         let limits = &self.config.janitor;
         let setbacks = room.setbacks.saturating_add(1);
         let pause = backoff(setbacks, limits.backoff_first, limits.backoff_max, 0.0);
+        self.setback(room, pause).await
+    }
+
+    /// It did not go: again after `pause`.
+    pub(super) async fn setback(&self, room: &Room, pause: Duration) -> Result<(), Error> {
+        let setbacks = room.setbacks.saturating_add(1);
         if setbacks == ALARM_AFTER {
             tracing::error!(event = "room.stuck", room = %room.name, "a room cannot be deleted");
         }
@@ -209,7 +221,7 @@ impl Reconciler {
                     Some(_) | None => self.rewrite(&room, bury).await,
                 }
             }
-            Deletion::Left => self.again(&room).await,
+            Deletion::Left | Deletion::Unknown => self.again(&room).await,
         }
     }
 

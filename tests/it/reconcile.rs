@@ -3,5 +3,6 @@
 mod crowd;
 mod lost;
 mod review;
+mod silent;
 mod stray;
 mod told;
