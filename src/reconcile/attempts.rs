@@ -38,8 +38,8 @@ impl Reconciler {
         }
     }
 
-    /// The owner is gone. Without a marker nothing was dialed: a failed try. With one, what
-    /// became of it is unknown, and the room stays alive.
+    /// The owner is gone, or silent beyond the window. Without a marker nothing was dialed: a
+    /// failed try. With one, what became of it is unknown, and the room stays alive.
     pub(super) async fn abandoned(&self, attempt: Attempt) -> Result<(), Error> {
         let Some(of) = Try::of(&attempt) else {
             return Ok(());

@@ -5,4 +5,5 @@ mod lost;
 mod review;
 mod silent;
 mod stray;
+mod takeover;
 mod told;
