@@ -254,7 +254,7 @@ impl Door {
         if keys.iter().any(|key| !view.has(key)) {
             return Ok(Decision::More(keys.into()));
         }
-        let horizon = now.plus(self.longest_horizon());
+        let horizon = now.plus(self.config.longest_horizon());
         let name = session.room(self.ledger.partition(&ws));
         let mut placed = Placed::reserved(session, name, nonce, now, horizon);
         placed.horizon = Some(horizon);
@@ -285,16 +285,6 @@ impl Door {
         })?;
         let reserved = false;
         Ok(Decision::Write(change, Entered { attempt, reserved }))
-    }
-
-    /// How long from now on the platform may start a call that anybody has dialed up to now.
-    fn longest_horizon(&self) -> std::time::Duration {
-        let dial = &self.config.dial;
-        dial.send_by
-            + self.config.livekit.token_leeway
-            + dial.ringing_timeout_max
-            + dial.server_slack
-            + dial.no_answer_slack
     }
 
     /// Not now. Equal refusals are one record with count, first and last.

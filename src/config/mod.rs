@@ -30,6 +30,7 @@ mod units;
 mod webhooks;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use secrecy::SecretString;
 
@@ -122,6 +123,17 @@ impl Config {
     /// Every fault of the text; its lines are those of a file named `text`.
     pub fn from_toml(text: &str) -> Result<Self, Faults> {
         load::from_text(text)
+    }
+
+    /// How long from now on the platform may start a call that anybody has dialed up to now.
+    #[must_use]
+    pub fn longest_horizon(&self) -> Duration {
+        let dial = &self.dial;
+        dial.send_by
+            + self.livekit.token_leeway
+            + dial.ringing_timeout_max
+            + dial.server_slack
+            + dial.no_answer_slack
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Reconcile {
     pub answered_look: Duration,
     /// How often an uncertain one is looked at after its horizon.
     pub uncertain_look: Duration,
+    /// How rarely, at the most, it is asked after a room of which the platform says nothing.
+    pub silent_look: Duration,
     /// An answered call is stopped this long after its maximum.
     pub overrun_grace: Duration,
     /// How often all rooms of the platform are listed.
@@ -45,6 +47,7 @@ impl Reconcile {
             look_gap_max: s.duration("look_gap_max", MILLISECOND..=MINUTE),
             answered_look: s.duration("answered_look", MILLISECOND..=HOUR),
             uncertain_look: s.duration("uncertain_look", MILLISECOND..=DAY),
+            silent_look: s.duration("silent_look", MILLISECOND..=HOUR),
             overrun_grace: s.duration("overrun_grace", MILLISECOND..=HOUR),
             sweep_interval: s.duration("sweep_interval", MILLISECOND..=DAY),
             watched_max: s.number("watched_max", 1..=10_000_000),

@@ -400,6 +400,9 @@ pub enum RoomCause {
     Late,
     /// A person had it deleted.
     Operator,
+    /// The platform does not list it and did not say whether a node runs it, until no call
+    /// could be in it any more.
+    Outlived,
 }
 
 impl RoomCause {
@@ -417,6 +420,7 @@ impl RoomCause {
             Self::Finished => "finished",
             Self::Late => "late",
             Self::Operator => "operator",
+            Self::Outlived => "outlived",
         }
     }
 }

@@ -266,7 +266,7 @@ impl Placement {
     async fn delete(&self, room: &Room, cause: RoomCause, seen: Option<View>) {
         match self.rooms.delete(room).await {
             Deletion::Gone => self.record_gone(room, cause, seen).await,
-            Deletion::Left => {
+            Deletion::Left | Deletion::Unknown => {
                 tracing::warn!(room = %room.name, "a room could not be deleted; the reconciler goes on");
             }
         }

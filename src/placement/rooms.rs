@@ -27,8 +27,11 @@ pub struct Rooms {
 pub enum Deletion {
     /// It is gone.
     Gone,
-    /// It lives, or that is not known: again later.
+    /// It lives, or may: again later.
     Left,
+    /// It is not listed, and whether a node runs it was not answered: again later, and not for
+    /// ever, since every call in it ends by itself.
+    Unknown,
 }
 
 impl Rooms {
@@ -69,7 +72,8 @@ impl Rooms {
     async fn unless_it_lives(&self, room: &Room) -> Deletion {
         match self.client.dispatches(&room.name).await {
             Call::Done(Lives::No) => Deletion::Gone,
-            Call::Done(Lives::Yes(_)) | Call::Refused(_) | Call::Unclear(_) => Deletion::Left,
+            Call::Done(Lives::Yes(_)) => Deletion::Left,
+            Call::Refused(_) | Call::Unclear(_) => Deletion::Unknown,
         }
     }
 

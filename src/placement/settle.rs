@@ -400,7 +400,8 @@ impl<'a> Settling<'a> {
             | RoomCause::Maximum
             | RoomCause::Finished
             | RoomCause::Late
-            | RoomCause::Operator => config.janitor.delete_timeout,
+            | RoomCause::Operator
+            | RoomCause::Outlived => config.janitor.delete_timeout,
         });
         if let Some(record) = &mut self.room {
             record.horizon = horizon;

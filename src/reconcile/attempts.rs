@@ -38,8 +38,8 @@ impl Reconciler {
         }
     }
 
-    /// The owner is gone. Without a marker nothing was dialed: a failed try. With one, what
-    /// became of it is unknown, and the room stays alive.
+    /// The owner is gone, or silent beyond the window. Without a marker nothing was dialed: a
+    /// failed try. With one, what became of it is unknown, and the room stays alive.
     pub(super) async fn abandoned(&self, attempt: Attempt) -> Result<(), Error> {
         let Some(of) = Try::of(&attempt) else {
             return Ok(());
@@ -102,7 +102,7 @@ impl Reconciler {
             Call::Refused(_) | Call::Unclear(_) => false,
         };
         let met = self.rooms.client().delete_room(&room.name).await == Gone::Deleted;
-        if !met && self.rooms.delete(&room).await == Deletion::Left {
+        if !met && self.rooms.delete(&room).await != Deletion::Gone {
             return Ok(());
         }
         if rings && met {

@@ -5,9 +5,10 @@
 //! was is not written: the lease alone puts the next look off.
 //!
 //! What is pure: `plan` (what is due), `uncertain` and `answered` (what a look means). What
-//! looks: `looks`, `rooms`, `sweep`. What acts: `attempts`, `carry`, `closed`. `watch` knows
-//! how well it was looked, `gaps` counts what no webhook told. Beside that, `inventory` shows
-//! a person which rooms there are; what makes one a leak is pure, too.
+//! looks: `looks`, `rooms`, `sweep`. What acts: `attempts`, `carry`, `closed`, `outlived`.
+//! `watch` knows how well it was looked, `outage` since when nobody answers, `gaps` counts what
+//! no webhook told. Beside that, `inventory` shows a person which rooms there are; what makes
+//! one a leak is pure, too.
 
 mod answered;
 mod attempts;
@@ -18,6 +19,7 @@ pub mod inventory;
 mod leak;
 mod looks;
 mod outage;
+mod outlived;
 mod plan;
 mod poke;
 pub mod preflight;
@@ -33,7 +35,7 @@ mod uncertain;
 mod watch;
 mod watched;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -42,7 +44,7 @@ use futures_util::stream;
 use crate::config::Config;
 use crate::ledger::store::Queue;
 use crate::ledger::{Error, Ledger, Observer};
-use crate::model::attempt::{Attempt, Passage, State};
+use crate::model::attempt::{Attempt, State};
 use crate::model::id::Partition;
 use crate::placement::rooms::Rooms;
 use crate::placement::settle::Settler;
@@ -66,6 +68,10 @@ pub struct Reconciler {
     strangers: sweep::Strangers,
     closing: rooms::Closing,
     outage: outage::Outage,
+    silent: outlived::Silent,
+    /// What was RESERVED or DIALING before this process admitted anything: never its own. It
+    /// is taken once, and a loop that begins anew after a panic finds nothing here.
+    left: Mutex<Vec<Attempt>>,
 }
 
 impl Reconciler {
@@ -103,6 +109,8 @@ impl Reconciler {
             strangers: sweep::Strangers::default(),
             closing: rooms::Closing::default(),
             outage: outage::Outage::default(),
+            silent: outlived::Silent::default(),
+            left: Mutex::default(),
         }
     }
 
@@ -121,7 +129,8 @@ impl Reconciler {
     }
 
     /// What must be known before anything is admitted: `observers` hear of every attempt in
-    /// a passing state, and what may ring is watched from now on. Nothing is looked at yet.
+    /// a passing state, what may ring is watched from now on, and what others have begun is
+    /// told from what this process begins. Nothing is looked at yet.
     ///
     /// # Errors
     ///
@@ -136,6 +145,9 @@ impl Reconciler {
                     if matches!(state, State::Dialing | State::Uncertain) {
                         self.watches.find(&attempt);
                     }
+                    if matches!(state, State::Reserved | State::Dialing) {
+                        self.left().push(attempt);
+                    }
                 })
                 .await?;
             }
@@ -143,39 +155,38 @@ impl Reconciler {
         Ok(())
     }
 
-    /// What a dead predecessor left in RESERVED: a failed try each, and the room handed over
-    /// to be deleted. The commits come first: a process that is killed again within a second,
-    /// or a platform that does not answer, must not keep others from theirs.
-    /// Only where holding the store proves that it is dead; elsewhere the deadline tells. An
-    /// earlier history's DIALING is lost sight of at once. A stop that was recorded while it
-    /// rang is carried out: whoever waited for that dial may be dead, and the phone must not
-    /// ring on until its window ends. A second deletion of the room harms nobody who lives.
+    /// What a dead predecessor left, taken over once and before anything is looked at. What was
+    /// RESERVED is a failed try, and its room is handed over to be deleted. What was DIALING is
+    /// lost sight of at once: nobody waits for its answer any more, and a leg that is listed as
+    /// answered settles it today and not when its window ends. The window and the horizon are
+    /// stored with the marker and count on, the holds stay, and the id never dials again. The
+    /// commits come first: a process that is killed again within a second, or a platform that
+    /// does not answer, must not keep others from theirs.
     ///
-    /// # Errors
-    ///
-    /// If the store fails.
-    pub async fn recover(&self) -> Result<(), Error> {
-        for p in self.ledger.partitions() {
-            let mut left = Vec::new();
-            for state in [State::Reserved, State::Dialing] {
-                self.each_in(p, state, |attempt| left.push(attempt)).await?;
-            }
-            let (epoch, now) = (self.ledger.epoch().id, self.ledger.now());
-            let dead = self.ledger.predecessor_is_dead();
-            let stopped = left
-                .iter()
-                .filter(|attempt| attempt.passage(now) != Passage::Open && attempt.stop.is_some())
-                .cloned()
-                .collect::<Vec<_>>();
-            let left = left.into_iter().filter(|attempt| {
-                attempt.epoch != epoch || (dead && attempt.passage(now) == Passage::Open)
-            });
-            self.concurrently(left, |attempt| self.abandoned(attempt))
-                .await;
-            self.concurrently(stopped, |attempt| self.stop(attempt))
-                .await;
-        }
-        Ok(())
+    /// Only where holding the store proves that the predecessor is dead, or of an earlier
+    /// history; elsewhere the deadline and the window tell. A stop that was recorded while it
+    /// rang is carried out there, too: whoever waited for that dial may be dead, and the phone
+    /// must not ring on until its window ends. A second deletion of the room harms nobody who
+    /// lives.
+    async fn recover(&self) {
+        let left = std::mem::take(&mut *self.left());
+        let (epoch, dead) = (self.ledger.epoch().id, self.ledger.predecessor_is_dead());
+        let (taken, others): (Vec<_>, Vec<_>) = left
+            .into_iter()
+            .partition(|attempt| dead || attempt.epoch != epoch);
+        self.concurrently(taken, |attempt| self.abandoned(attempt))
+            .await;
+        let dialing = |attempt: &Attempt| attempt.state == State::Dialing;
+        let stopped = others
+            .into_iter()
+            .filter(|attempt| dialing(attempt) && attempt.stop.is_some());
+        self.concurrently(stopped, |attempt| self.stop(attempt))
+            .await;
+    }
+
+    // A std mutex, since nothing is awaited while it is held.
+    fn left(&self) -> MutexGuard<'_, Vec<Attempt>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn each_in(
@@ -198,9 +209,7 @@ impl Reconciler {
 
     /// Passes until `stop` says so.
     async fn run(self: Arc<Self>, mut stop: Stop) {
-        if let Err(error) = self.recover().await {
-            tracing::warn!(%error, "recovery is not complete; what is due is found by its time");
-        }
+        self.recover().await;
         let mut heard = self.ledger.news().heard();
         while !stop.asked() {
             let now = self.ledger.news().heard();

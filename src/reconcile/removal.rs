@@ -105,7 +105,7 @@ impl Inventory {
         self.refuse(&standing, force).await?;
         match self.rooms.delete(&room).await {
             Deletion::Gone => self.gone(standing, &room).await,
-            Deletion::Left => Err(NotDeleted::Platform),
+            Deletion::Left | Deletion::Unknown => Err(NotDeleted::Platform),
         }
     }
 

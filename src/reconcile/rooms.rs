@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -134,11 +135,19 @@ impl Reconciler {
         };
         match deletion {
             Deletion::Gone => {
+                self.silent.answered(room.session);
                 let cause = room.cause.unwrap_or(RoomCause::TryFailed);
                 self.rooms.gone(&room, cause).await
             }
-            Deletion::Left if room.sid.is_some() => self.again(&room).await,
-            Deletion::Left => self.unseen(&room).await,
+            Deletion::Left => {
+                self.silent.answered(room.session);
+                if room.sid.is_some() {
+                    self.again(&room).await
+                } else {
+                    self.unseen(&room).await
+                }
+            }
+            Deletion::Unknown => self.unheard(&room).await,
         }
     }
 
@@ -148,13 +157,19 @@ impl Reconciler {
         if room.setbacks.saturating_add(1) == ALARM_AFTER {
             tracing::error!(event = "room.stuck", room = %room.name, "a room cannot be deleted");
         }
-        self.later(room).await
+        self.setback(room, self.pause(room)).await
     }
 
     /// Nothing says that it is there: it was never confirmed, or it is gone, and the platform
-    /// did not say whether it lists it. It may still appear, so it is looked for again; but it
-    /// is no leak, and where LiveKit answers nothing at all that is what is wrong.
+    /// did not say whether it lists it. It may still appear, so it is looked for again.
     async fn unseen(&self, room: &Room) -> Result<(), Error> {
+        self.waits(room);
+        self.setback(room, self.pause(room)).await
+    }
+
+    /// A room that nothing says is there is no leak; but where LiveKit answers nothing at all
+    /// that is what is wrong, and it is told once for all of them.
+    pub(super) fn waits(&self, room: &Room) {
         let long = room.setbacks.saturating_add(1) >= ALARM_AFTER;
         let failing = self.rooms.client().health().failing_since;
         let waiting = failing.and_then(|since| self.outage.waits(room.session, since, long));
@@ -166,13 +181,17 @@ impl Reconciler {
                  to be there, so that they are no leak: check livekit.url and the network"
             );
         }
-        self.later(room).await
     }
 
-    async fn later(&self, room: &Room) -> Result<(), Error> {
+    fn pause(&self, room: &Room) -> Duration {
         let limits = &self.config.janitor;
         let setbacks = room.setbacks.saturating_add(1);
-        let pause = backoff(setbacks, limits.backoff_first, limits.backoff_max, 0.0);
+        backoff(setbacks, limits.backoff_first, limits.backoff_max, 0.0)
+    }
+
+    /// It did not go: again after `pause`.
+    pub(super) async fn setback(&self, room: &Room, pause: Duration) -> Result<(), Error> {
+        let setbacks = room.setbacks.saturating_add(1);
         self.rewrite(room, |record| {
             record.setbacks = setbacks;
             record.due = Some(self.ledger.now().plus(pause));
@@ -232,7 +251,7 @@ impl Reconciler {
                     Some(_) | None => self.rewrite(&room, bury).await,
                 }
             }
-            Deletion::Left => self.again(&room).await,
+            Deletion::Left | Deletion::Unknown => self.again(&room).await,
         }
     }
 

@@ -3,5 +3,7 @@
 mod crowd;
 mod lost;
 mod review;
+mod silent;
 mod stray;
+mod takeover;
 mod told;

@@ -24,11 +24,6 @@ const LONGER: &[(&str, usize, &str)] = &[
         "the port's promises are its text",
     ),
     (
-        "src/admission/enter.rs",
-        470,
-        "each way into an attempt's first state, beside the others",
-    ),
-    (
         "src/model/attempt/state.rs",
         500,
         "one table, every pair written out",

@@ -138,11 +138,9 @@ fn holds_number(value: &Value) -> bool {
         Value::Object(fields) => fields.iter().any(|(name, field)| {
             let named = matches!(name.as_str(), "sip.phoneNumber" | "sip.trunkPhoneNumber");
             let text = field.as_str().unwrap_or_default();
-            let digits = text
-                .bytes()
-                .take_while(|b| b.is_ascii_digit() || *b == b'+')
-                .count();
-            (named && digits >= 8) || holds_number(field)
+            let text = text.strip_prefix('+').unwrap_or(text);
+            let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+            (named && digits >= 7) || holds_number(field)
         }),
         Value::Array(items) => items.iter().any(holds_number),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
