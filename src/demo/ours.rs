@@ -169,21 +169,7 @@ fn seen_of(attempt: &proto::Attempt) -> Seen {
     Seen {
         word: word(attempt),
         why: attempt.explanation.clone(),
-        over: match state {
-            State::Refused
-            | State::Ended
-            | State::NotConnected
-            | State::NotDialed
-            | State::Canceled => true,
-            State::Unspecified
-            | State::Queued
-            | State::Deferred
-            | State::Reserved
-            | State::Dialing
-            | State::Answered
-            | State::Uncertain
-            | State::NeedsReview => false,
-        },
+        over: state.is_over(),
         failed: false,
         uncertain: matches!(state, State::Uncertain | State::NeedsReview),
         dialed: attempt

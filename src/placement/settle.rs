@@ -363,21 +363,24 @@ impl<'a> Settling<'a> {
         self.attempt.settled = Some(Settled::new(disposition, rang, call_started, self.now));
     }
 
+    /// `event` happens to the attempt; why not, if it is passed over.
+    fn happens(&mut self, event: Event) -> Result<Option<&'static str>, Error> {
+        let before = self.attempt.state;
+        let evidence = self.evidence.clone();
+        match self.attempt.apply(event, self.now, self.cause, evidence) {
+            Outcome::Applied(_) => Ok(None),
+            Outcome::Ignored(why) => Ok(Some(why)),
+            Outcome::Illegal => Err(Error::Fault(format!(
+                "{event:?} cannot happen to {before:?}"
+            ))),
+        }
+    }
+
     /// The try is over: contact and number are freed (at `until`, if the phone may still
     /// ring), and the room is to be deleted.
     fn apply(mut self, event: Event, room: RoomCause, until: Option<Time>) -> Decided {
-        let before = self.attempt.state;
-        match self
-            .attempt
-            .apply(event, self.now, self.cause, self.evidence.clone())
-        {
-            Outcome::Applied(_) => {}
-            Outcome::Ignored(why) => return self.ignored(event, why),
-            Outcome::Illegal => {
-                return Err(Error::Fault(format!(
-                    "{event:?} cannot happen to {before:?}"
-                )));
-            }
+        if let Some(why) = self.happens(event)? {
+            return self.ignored(event, why);
         }
         let id = self.attempt.id.clone();
         self.contact.held.free(&id, until);
@@ -413,18 +416,8 @@ impl<'a> Settling<'a> {
 
     /// The try goes on: contact and number stay held.
     fn apply_alive(mut self, event: Event) -> Decided {
-        let before = self.attempt.state;
-        match self
-            .attempt
-            .apply(event, self.now, self.cause, self.evidence.clone())
-        {
-            Outcome::Applied(_) => {}
-            Outcome::Ignored(why) => return self.ignored(event, why),
-            Outcome::Illegal => {
-                return Err(Error::Fault(format!(
-                    "{event:?} cannot happen to {before:?}"
-                )));
-            }
+        if let Some(why) = self.happens(event)? {
+            return self.ignored(event, why);
         }
         let id = self.attempt.id.clone();
         let due = self.attempt.due().unwrap_or(self.now);

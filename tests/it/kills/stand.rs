@@ -121,7 +121,7 @@ impl Stand {
         let end = Instant::now() + FINAL;
         loop {
             let known = self.attempts().await;
-            let mut open = known.iter().filter(|attempt| !is_final(attempt));
+            let mut open = known.iter().filter(|attempt| !attempt.state().is_over());
             let Some(first) = open.next() else {
                 return known;
             };
@@ -167,24 +167,5 @@ impl Drop for Stand {
         for line in lines.iter().skip(lines.len().saturating_sub(WARNINGS)) {
             eprintln!("{line}");
         }
-    }
-}
-
-fn is_final(attempt: &proto::Attempt) -> bool {
-    use proto::attempt::State;
-    match attempt.state() {
-        State::Refused
-        | State::Ended
-        | State::NotConnected
-        | State::NotDialed
-        | State::Canceled => true,
-        State::Unspecified
-        | State::Queued
-        | State::Deferred
-        | State::Reserved
-        | State::Dialing
-        | State::Answered
-        | State::Uncertain
-        | State::NeedsReview => false,
     }
 }
