@@ -280,7 +280,9 @@ impl<'a> Settling<'a> {
         self.apply_alive(Event::Answer)
     }
 
-    /// Answered while a stop was recorded: the room is being deleted, so it is over.
+    /// Answered while a stop was recorded: the room is being deleted, so it is over. Whether
+    /// the deletion has reached the phone is not known here, and until then the person talks:
+    /// whoever waits for this contact would ring beside it, so it stays held as after silence.
     fn hung_up(mut self, stop: &Stop) -> Decided {
         let (end, cause) = match stop.why {
             StopWhy::Cancel => (EndCause::Canceled, RoomCause::Canceled),
@@ -290,7 +292,8 @@ impl<'a> Settling<'a> {
         if let Some(settled) = &mut self.attempt.settled {
             settled.end_cause = Some(end);
         }
-        self.apply(Event::End, cause, None)
+        let until = self.now.plus(self.settler.config.dial.hold_after_silence);
+        self.apply(Event::End, cause, Some(until))
     }
 
     fn not_connected(mut self, end: NotConnected) -> Decided {

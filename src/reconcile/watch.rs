@@ -59,10 +59,17 @@ impl Watches {
             && looks_at(attempt)
         {
             let mut watched = self.lock();
-            if watched.len() < self.pace.limit {
-                watched
-                    .entry(placed.session)
-                    .or_insert_with(|| Watch::of(attempt, placed, None));
+            let room = watched.len() < self.pace.limit;
+            match watched.get_mut(&placed.session) {
+                // Two commits may be heard of in the other order: that it is dialed came last
+                // and stayed, and nobody would ever look. What is read is the later one.
+                Some(watch) if watch.state == State::Dialing && attempt.state != State::Dialing => {
+                    *watch = Watch::of(attempt, placed, None);
+                }
+                None if room => {
+                    watched.insert(placed.session, Watch::of(attempt, placed, None));
+                }
+                Some(_) | None => {}
             }
         }
     }

@@ -8,12 +8,17 @@ use ringonce::model::attempt::State;
 use ringonce::sim::fleet::{self, Report};
 
 /// Worlds that once broke a promise: seed and calls, as the violation named them.
-const PAST: [(u64, usize); 2] = [
+const PAST: [(u64, usize); 4] = [
     // A platform killed as a whole lists its legs for ever: an answered call never ended.
     (1_043_064_366_513_248_589, 500),
     // The only one who asked after such a leg was killed twice while it asked: that takes
     // longer, and the judge knew it only of absences.
     (13_057_452_861_522_270_740, 500),
+    // An answer met a recorded stop, and the contact was free before the deletion had reached
+    // the phone: the next attempt rang beside it.
+    (16_234_265_411_428_531_001, 500),
+    // Two commits were heard of in the other order, and nobody looked at an answered call.
+    (15_869_836_605_886_681_391, 500),
 ];
 
 /// Enough worlds that most kinds of fault are in one of them.

@@ -51,14 +51,14 @@ impl Case {
         match state {
             State::Queued | State::Deferred | State::Reserved | State::Dialing => {
                 if let Some(due) = attempt.due() {
-                    let at = self.moment(due) + LATE + self.skew;
+                    let at = self.moment(due) + LATE;
                     self.put(at, Check::Passed(key.to_owned(), state, due));
                 }
             }
             State::Uncertain if self.settles => {
                 let horizon = attempt.placed.as_ref().and_then(Placed::horizon);
                 let horizon = horizon.unwrap_or(attempt.since);
-                let at = self.moment(horizon) + SETTLED + self.skew;
+                let at = self.moment(horizon) + SETTLED;
                 self.put(at, Check::Settled(key.to_owned(), horizon));
             }
             State::Answered
@@ -85,7 +85,9 @@ impl Case {
     pub(super) fn overdue(&mut self) {
         let now = Instant::now();
         while let Some(first) = self.checks.first_entry() {
-            if first.key().0 > now {
+            // A clock that steps back makes all that is due as much later, also what was put
+            // on the agenda before.
+            if first.key().0 + self.skew > now {
                 return;
             }
             let check = first.remove();
