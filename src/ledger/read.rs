@@ -13,7 +13,7 @@ use super::record::{
     BY_CAMPAIGN, BY_CONTACT, BY_OUTREACH, BY_STATE, BY_TIME, ROOMS, Room, Session, Stored,
     WAITS_FOR, attempt_key, room_key, session_key, sortable,
 };
-use super::store::{Bounds, Cursor, Failure, Info, Position, Queue, Scan, Trim, Version};
+use super::store::{Bounds, Cursor, Failure, Info, Page, Position, Queue, Scan, Trim, Version};
 use super::view::read;
 use super::{Error, store};
 use crate::model::attempt::{Attempt, Cause, State};
@@ -267,6 +267,20 @@ impl Ledger {
         after: Option<PageCursor>,
         limit: usize,
     ) -> Result<(Vec<T>, Option<PageCursor>), Error> {
+        let page = self.page(p, index, prefix, after, limit).await?;
+        let values = page.records.iter().map(read).collect::<Result<_, _>>()?;
+        Ok((values, page.next.map(PageCursor)))
+    }
+
+    /// A page of the records whose value in `index` begins with `prefix`, unread.
+    pub(super) async fn page(
+        &self,
+        p: Partition,
+        index: &'static str,
+        prefix: &str,
+        after: Option<PageCursor>,
+        limit: usize,
+    ) -> Result<Page, Error> {
         let scan = Scan {
             index,
             from: prefix.to_owned(),
@@ -275,9 +289,7 @@ impl Ledger {
             descending: false,
             limit,
         };
-        let page = self.store.scan(p, &scan).await?;
-        let values = page.records.iter().map(read).collect::<Result<_, _>>()?;
-        Ok((values, page.next.map(PageCursor)))
+        Ok(self.store.scan(p, &scan).await?)
     }
 
     /// Records of a queue that are due, put off for others by `lease`.

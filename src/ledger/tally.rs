@@ -3,7 +3,6 @@
 use super::Error;
 use super::decide::Ledger;
 use super::record::BY_STATE;
-use super::store::Scan;
 use super::view::read;
 use crate::model::attempt::{Attempt, State};
 
@@ -36,15 +35,8 @@ impl Ledger {
         };
         let prefix = format!("{}/", state.name());
         for p in self.partitions() {
-            let scan = Scan {
-                index: BY_STATE,
-                to: format!("{prefix}~"),
-                from: prefix.clone(),
-                after: None,
-                descending: false,
-                limit,
-            };
-            let page = self.store.scan(p, &scan).await?;
+            // Counted unread: of a flood only the first matters.
+            let page = self.page(p, BY_STATE, &prefix, None, limit).await?;
             tally.count += page.records.len();
             tally.more |= page.next.is_some();
             let first: Option<Attempt> = page.records.first().map(read).transpose()?;
