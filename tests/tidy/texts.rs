@@ -35,7 +35,7 @@ const LONGER: &[(&str, usize, &str)] = &[
     ),
     (
         "src/placement/settle.rs",
-        510,
+        460,
         "every verdict's commit, side by side",
     ),
 ];
