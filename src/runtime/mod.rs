@@ -6,6 +6,7 @@
 
 pub mod budget;
 pub mod clock;
+pub mod files;
 pub mod ids;
 pub mod life;
 pub(crate) mod mutant;

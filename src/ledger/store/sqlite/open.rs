@@ -83,6 +83,17 @@ pub enum OpenError {
         /// What stands there, with its article.
         what: &'static str,
     },
+    /// Something else than a file stands where the store's lock is to be.
+    #[error(
+        "{path} is {what}, and a file is to be there that shows whether the store is in use; \
+         remove it, or give the store another path"
+    )]
+    NoLock {
+        /// The path of the lock.
+        path: PathBuf,
+        /// What stands there, with its article.
+        what: &'static str,
+    },
     /// No file can be made there.
     #[error(
         "no file can be made at {path} ({why}), and a store has several beside each other; give a \
