@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::open::OpenError;
+use super::unopened::OpenError;
 
 /// What a copy does not keep: the inode, and when it was born where the file system tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,12 @@ impl Lock {
         let named = file
             .set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()));
-        named.map_err(|why| OpenError::io(&beside, why))?;
+        // The lock holds without a name in it, also on a full disk.
+        if let Err(why) = named
+            && why.kind() != io::ErrorKind::StorageFull
+        {
+            return Err(OpenError::io(&beside, why));
+        }
         Ok(Self {
             file,
             database: None,
