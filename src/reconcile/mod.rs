@@ -35,6 +35,7 @@ mod uncertain;
 mod watch;
 mod watched;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ use crate::placement::rooms::Rooms;
 use crate::placement::settle::Settler;
 use crate::runtime::budget::Budget;
 use crate::runtime::stop::Stop;
+use crate::runtime::streak::Streak;
 use crate::runtime::tasks::Tasks;
 
 pub use gaps::{Gap, Gaps};
@@ -72,6 +74,8 @@ pub struct Reconciler {
     /// What was RESERVED or DIALING before this process admitted anything: never its own. It
     /// is taken once, and a loop that begins anew after a panic finds nothing here.
     left: Mutex<Vec<Attempt>>,
+    /// Records that could not be read or reconciled, one after the other.
+    refused: Streak,
 }
 
 impl Reconciler {
@@ -111,6 +115,7 @@ impl Reconciler {
             outage: outage::Outage::default(),
             silent: outlived::Silent::default(),
             left: Mutex::default(),
+            refused: Streak::default(),
         }
     }
 
@@ -232,7 +237,7 @@ impl Reconciler {
             Ok(true) => Duration::ZERO,
             Ok(false) => self.config.reconcile.interval,
             Err(error) => {
-                tracing::warn!(%error, "the ledger could not be read; it is read again");
+                self.refused(&error);
                 self.config.reconcile.interval
             }
         }
@@ -258,20 +263,49 @@ impl Reconciler {
     }
 
     /// Does `work` for each item, so many at once as the configuration says. A failure of one
-    /// is logged and is none of the others'.
+    /// is none of the others'.
     async fn concurrently<T, F>(&self, items: impl IntoIterator<Item = T>, work: impl Fn(T) -> F)
     where
         F: Future<Output = Result<(), Error>>,
     {
+        let (done, failed) = (&AtomicBool::new(false), &AtomicBool::new(false));
         stream::iter(items)
             .for_each_concurrent(self.config.reconcile.concurrency, |item| {
-                let done = work(item);
+                let end = work(item);
                 async move {
-                    if let Err(error) = done.await {
-                        tracing::warn!(%error, "one record could not be reconciled; it comes again");
+                    match end.await {
+                        Ok(()) => done.store(true, Ordering::Relaxed),
+                        Err(error) => {
+                            failed.store(true, Ordering::Relaxed);
+                            self.refused(&error);
+                        }
                     }
                 }
             })
             .await;
+        if done.load(Ordering::Relaxed)
+            && !failed.load(Ordering::Relaxed)
+            && let Some(told) = self.refused.ended()
+        {
+            tracing::info!(
+                event = "reconcile.taken",
+                failures = told.count,
+                seconds = told.lasts.as_secs(),
+                "records are reconciled again"
+            );
+        }
+    }
+
+    /// A store that refuses refuses every record, and each comes again.
+    fn refused(&self, error: &Error) {
+        if let Some(told) = self.refused.failed() {
+            tracing::warn!(
+                event = "reconcile.refused",
+                %error,
+                failures = told.count,
+                seconds = told.lasts.as_secs(),
+                "records could not be read or reconciled; they come again"
+            );
+        }
     }
 }

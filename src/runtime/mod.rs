@@ -11,4 +11,5 @@ pub mod ids;
 pub mod life;
 pub(crate) mod mutant;
 pub mod stop;
+pub mod streak;
 pub mod tasks;
