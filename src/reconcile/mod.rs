@@ -71,8 +71,9 @@ pub struct Reconciler {
     closing: rooms::Closing,
     outage: outage::Outage,
     silent: outlived::Silent,
-    /// What was RESERVED or DIALING before this process admitted anything: never its own. It
-    /// is taken once, and a loop that begins anew after a panic finds nothing here.
+    /// What was RESERVED or DIALING before this process admitted anything: never its own. What
+    /// was taken over is not in it any more, and a loop that begins anew after a panic finds
+    /// nothing here.
     left: Mutex<Vec<Attempt>>,
     /// Records that could not be read or reconciled, one after the other.
     refused: Streak,
@@ -160,7 +161,8 @@ impl Reconciler {
         Ok(())
     }
 
-    /// What a dead predecessor left, taken over once and before anything is looked at. What was
+    /// What a dead predecessor left, taken over before anything is looked at, and at the next
+    /// pass again if the store refuses: by itself its time may come in hours. What was
     /// RESERVED is a failed try, and its room is handed over to be deleted. What was DIALING is
     /// lost sight of at once: nobody waits for its answer any more, and a leg that is listed as
     /// answered settles it today and not when its window ends. The window and the horizon are
@@ -179,14 +181,27 @@ impl Reconciler {
         let (taken, others): (Vec<_>, Vec<_>) = left
             .into_iter()
             .partition(|attempt| dead || attempt.epoch != epoch);
-        self.concurrently(taken, |attempt| self.abandoned(attempt))
-            .await;
+        self.concurrently(taken, |attempt| async move {
+            let taken = self.abandoned(&attempt).await;
+            self.kept_if_failed(attempt, taken)
+        })
+        .await;
         let dialing = |attempt: &Attempt| attempt.state == State::Dialing;
         let stopped = others
             .into_iter()
             .filter(|attempt| dialing(attempt) && attempt.stop.is_some());
-        self.concurrently(stopped, |attempt| self.stop(attempt))
-            .await;
+        self.concurrently(stopped, |attempt| async move {
+            let stopped = self.stop(&attempt).await;
+            self.kept_if_failed(attempt, stopped)
+        })
+        .await;
+    }
+
+    fn kept_if_failed(&self, attempt: Attempt, taken: Result<(), Error>) -> Result<(), Error> {
+        if taken.is_err() {
+            self.left().push(attempt);
+        }
+        taken
     }
 
     // A std mutex, since nothing is awaited while it is held.
@@ -214,13 +229,13 @@ impl Reconciler {
 
     /// Passes until `stop` says so.
     async fn run(self: Arc<Self>, mut stop: Stop) {
-        self.recover().await;
         let mut heard = self.ledger.news().heard();
         while !stop.asked() {
             let now = self.ledger.news().heard();
             if std::mem::replace(&mut heard, now) != now {
                 self.gaps.told();
             }
+            self.recover().await;
             let pause = self.pause_after(self.pass().await);
             tokio::select! {
                 biased;
