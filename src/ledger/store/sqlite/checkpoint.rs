@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use super::fault::Fault;
 use super::open::BUSY;
+use crate::runtime::streak::Streak;
 
 /// How many times the soft limit the log may reach.
 const HARD: i64 = 4;
@@ -39,6 +40,8 @@ pub(super) struct Pressure {
     told: bool,
     /// When the log may be given back again, after that was in vain.
     again: Option<Instant>,
+    /// How often it was.
+    vain: Streak,
 }
 
 /// Pages in the log, and how many of them are in the file already.
@@ -65,6 +68,7 @@ impl Pressure {
             spare,
             told: false,
             again: None,
+            vain: Streak::default(),
         };
         (pressure, pokes)
     }
@@ -103,7 +107,13 @@ impl Pressure {
         }
         let end = truncate(conn);
         let whole = end.as_ref().is_ok_and(Log::is_moved);
-        moved(end);
+        match end {
+            Ok(_) => {
+                let _told = self.vain.ended();
+            }
+            Err(error) if self.vain.failed().is_some() => moved(Err(error)),
+            Err(_) => {}
+        }
         self.again = (!whole).then(|| Instant::now() + AGAIN);
         whole
     }

@@ -110,9 +110,9 @@ pub(super) fn open(
     if found == Found::Ours {
         check(path, &conn, options.check_bytes)?;
     }
-    let mut settled = settle(&mut conn, found, identity, options, now, ids);
+    let mut settled = settle(&mut conn, found, identity, now, ids);
     if settled.as_ref().is_err_and(is_full) && checkpoint::make_room(&conn) {
-        settled = settle(&mut conn, found, identity, options, now, ids);
+        settled = settle(&mut conn, found, identity, now, ids);
     }
     let (epoch, version) = settled.map_err(|fault| {
         if is_full(&fault) {
@@ -122,6 +122,9 @@ pub(super) fn open(
         }
         OpenError::fault(path, fault)
     })?;
+    if options.forget_leases {
+        forget_leases(&conn).map_err(|fault| OpenError::fault(path, fault))?;
+    }
     Ok(Opened {
         path: path.clone(),
         lock,
@@ -130,6 +133,29 @@ pub(super) fn open(
         epoch,
         version,
     })
+}
+
+/// On a full disk they are kept: they only put off, and whoever asks is answered by what the
+/// store has.
+fn forget_leases(conn: &Connection) -> Result<(), Fault> {
+    let forget = || -> Result<(), Fault> {
+        let again = "UPDATE record SET wake = due WHERE wake IS NOT NULL AND wake > due";
+        conn.execute(again, [])?;
+        Ok(())
+    };
+    let mut forgotten = forget();
+    if forgotten.as_ref().is_err_and(is_full) && checkpoint::make_room(conn) {
+        forgotten = forget();
+    }
+    if forgotten.as_ref().is_err_and(is_full) {
+        tracing::warn!(
+            event = "store.full",
+            "no space is left on the store's disk: what is known is answered, and nothing is \
+             admitted or dialed; free some"
+        );
+        return Ok(());
+    }
+    forgotten
 }
 
 /// Bytes with which a store can go on, beside those that moving its log takes.
@@ -215,12 +241,11 @@ fn check(path: &Path, conn: &Connection, most: u64) -> Result<(), OpenError> {
     })
 }
 
-/// Makes the tables of a new file and the epoch of a new or copied one, and forgets leases.
+/// Makes the tables of a new file and the epoch of a new or copied one.
 fn settle(
     conn: &mut Connection,
     found: Found,
     identity: Identity,
-    options: &Options,
     now: Time,
     ids: &dyn Ids,
 ) -> Result<(Epoch, i64), Fault> {
@@ -242,10 +267,6 @@ fn settle(
             epoch
         }
     };
-    if options.forget_leases {
-        let again = "UPDATE record SET wake = due WHERE wake IS NOT NULL AND wake > due";
-        tx.execute(again, [])?;
-    }
     let version = schema::version(&tx)?;
     tx.commit()?;
     Ok((epoch, version))
