@@ -224,7 +224,7 @@ impl Placement {
                 (_, false) => {
                     let gives_up = open.gives_up;
                     self.rooms
-                        .delete_unconfirmed(&mut open.record, gives_up)
+                        .delete_unconfirmed(&mut open.record, gives_up, None)
                         .await
                 }
             };

@@ -102,7 +102,7 @@ impl Reconciler {
             Call::Refused(_) | Call::Unclear(_) => false,
         };
         let met = self.rooms.client().delete_room(&room.name).await == Gone::Deleted;
-        if !met && self.rooms.delete(&room).await != Deletion::Gone {
+        if !met && self.rooms.delete_within(&room, &self.budget).await != Deletion::Gone {
             return Ok(());
         }
         if rings && met {

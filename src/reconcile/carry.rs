@@ -211,7 +211,7 @@ impl Reconciler {
         self.budget.spend(1.0).await;
         // Only "it was there and is deleted" proves that the deletion met the leg.
         let met = self.rooms.client().delete_room(&room.name).await == Gone::Deleted;
-        let gone = met || self.rooms.delete(room).await == Deletion::Gone;
+        let gone = met || self.rooms.delete_within(room, &self.budget).await == Deletion::Gone;
         self.watches
             .again(watch.session, self.config.room.stop_interval);
         if !gone {

@@ -68,7 +68,10 @@ pub struct Reconciler {
     watches: Arc<Watches>,
     gaps: Gaps,
     strangers: sweep::Strangers,
-    closing: rooms::Closing,
+    /// Rooms of attempts that were just closed; they are due in the ledger a little later.
+    closing: rooms::Aside,
+    /// Rooms of which nothing was said the last time.
+    asking: rooms::Aside,
     outage: outage::Outage,
     silent: outlived::Silent,
     /// What was RESERVED or DIALING before this process admitted anything: never its own. What
@@ -112,7 +115,8 @@ impl Reconciler {
             budget,
             watches,
             strangers: sweep::Strangers::default(),
-            closing: rooms::Closing::default(),
+            closing: rooms::Aside::default(),
+            asking: rooms::Aside::default(),
             outage: outage::Outage::default(),
             silent: outlived::Silent::default(),
             left: Mutex::default(),
@@ -124,6 +128,8 @@ impl Reconciler {
     pub fn start(self: &Arc<Self>, tasks: &Tasks, stop: &Stop) {
         tasks.keep("reconciler", self, stop, Self::run);
         tasks.keep("reconciler.rooms", self, stop, Self::rooms_on);
+        tasks.keep("reconciler.closing", self, stop, Self::close_on);
+        tasks.keep("reconciler.asking", self, stop, Self::ask_on);
         tasks.keep("reconciler.looks", self, stop, Self::look_on);
         tasks.keep("reconciler.sweep", self, stop, Self::sweep_on);
     }
