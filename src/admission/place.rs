@@ -13,6 +13,7 @@ use crate::model::attempt::{Attempt, Cause, Keep, Keyed, Spec, State, Waiting};
 use crate::model::phone::NumberRules;
 use crate::model::request::{Private, Request, fixed};
 use crate::model::time::Time;
+use crate::runtime::streak::Streak;
 use crate::telemetry::counters::Counters;
 
 /// Why a request was not decided.
@@ -77,6 +78,8 @@ pub struct Admission {
     counters: Arc<Counters>,
     pub(super) bell: Arc<Bell>,
     pub(super) start: Arc<dyn Start>,
+    /// Passes over the queue that the store refused.
+    pub(super) refused: Streak,
 }
 
 /// A request's decision: the attempt and its version, or why there is none.
@@ -104,6 +107,7 @@ impl Admission {
             counters,
             bell,
             start,
+            refused: Streak::default(),
         }
     }
 

@@ -204,9 +204,12 @@ impl Admission {
     pub async fn run_queue(self: Arc<Self>, mut stop: Stop) {
         while !stop.asked() {
             let pause = match self.pass().await {
-                Ok(pause) => pause,
+                Ok(pause) => {
+                    self.read_again();
+                    pause
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "the queue could not be read; it is read again");
+                    self.not_read(&error);
                     self.door.config.queue.poll_interval
                 }
             };
@@ -216,6 +219,29 @@ impl Admission {
                 () = self.bell.ring.notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }
+        }
+    }
+
+    fn not_read(&self, error: &Error) {
+        if let Some(told) = self.refused.failed() {
+            tracing::warn!(
+                event = "queue.refused",
+                %error,
+                passes = told.count,
+                seconds = told.lasts.as_secs(),
+                "what waits could not be read or admitted; it comes again"
+            );
+        }
+    }
+
+    fn read_again(&self) {
+        if let Some(told) = self.refused.ended() {
+            tracing::info!(
+                event = "queue.taken",
+                passes = told.count,
+                seconds = told.lasts.as_secs(),
+                "what waits is read and admitted again"
+            );
         }
     }
 

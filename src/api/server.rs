@@ -21,6 +21,7 @@ use super::proto;
 use super::proto::operations_service_server::{self, OperationsServiceServer};
 use super::proto::placement_service_server::{self, PlacementServiceServer};
 use crate::runtime::clock::Clock;
+use crate::runtime::streak::Streak;
 use crate::runtime::tasks::Tasks;
 
 /// The services of ours whose health is told, as a whole under the empty name.
@@ -199,15 +200,19 @@ fn operations(parts: &Parts, limits: &Limits) -> OperationsServiceServer<Operati
 /// Accepts for ever. An error of `accept` (out of descriptors, as a rule) passes when
 /// connections close, so it is waited for and not spun upon.
 fn connections(listener: TcpListener) -> impl Stream<Item = io::Result<TcpStream>> {
-    stream::unfold(listener, |listener| async {
+    stream::unfold((listener, Streak::default()), |(listener, refused)| async {
         loop {
             match listener.accept().await {
                 Ok((connection, _)) => {
+                    let _told = refused.ended();
                     let connection = connection.set_nodelay(true).map(|()| connection);
-                    return Some((connection, listener));
+                    return Some((connection, (listener, refused)));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    if let Some(told) = refused.failed() {
+                        let count = told.count;
+                        tracing::warn!(%error, count, "a connection could not be accepted");
+                    }
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }

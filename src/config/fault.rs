@@ -1,6 +1,7 @@
 //! What is wrong with a configuration: every fault at once, with place, key and remedy.
 
 use std::fmt;
+use std::path::Path;
 
 use super::layer::{KeyPath, Origin};
 
@@ -98,5 +99,10 @@ impl Wrong {
             what: what.into(),
             remedy: remedy.into(),
         }
+    }
+
+    /// The same, of the file that a key names and that is not the place of the key.
+    pub(super) fn of(self, path: &Path) -> Self {
+        Self::new(format!("{} {}", path.display(), self.what), self.remedy)
     }
 }

@@ -7,6 +7,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use secrecy::SecretString;
 
+use super::content;
 use super::fault::{Fault, Faults, Wrong};
 use super::layer::{KeyPath, Origin};
 use super::reader::{Reader, Section};
@@ -139,7 +140,7 @@ pub(super) fn secret(s: &mut Section<'_>, key: &str, file_key: &str) -> Option<S
     let Some(path) = file.filter(|_| file_layer > direct_layer) else {
         return direct;
     };
-    match content(&path) {
+    match secret_in(&path) {
         Ok(secret) => Some(secret),
         Err(wrong) => {
             s.fault(file_key, wrong);
@@ -153,7 +154,14 @@ fn roots(s: &mut Section<'_>, key: &str) -> Vec<CertificateDer<'static>> {
     let Some(path) = s.optional_text(key, |path| filled(path).map(PathBuf::from)) else {
         return Vec::new();
     };
-    let read: Result<Vec<_>, _> = CertificateDer::pem_file_iter(&path).and_then(Iterator::collect);
+    let bytes = match content::of(&path) {
+        Ok(bytes) => bytes,
+        Err(wrong) => {
+            s.fault(key, wrong.of(&path));
+            return Vec::new();
+        }
+    };
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let what = match read {
         Ok(found) if !found.is_empty() => return found,
         Ok(_) => format!("{} has no certificate in it", path.display()),
@@ -164,13 +172,8 @@ fn roots(s: &mut Section<'_>, key: &str) -> Vec<CertificateDer<'static>> {
     Vec::new()
 }
 
-fn content(path: &Path) -> Result<SecretString, Wrong> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Wrong::new(
-            format!("{} cannot be read: {error}", path.display()),
-            "name a file that this process may read",
-        )
-    })?;
+fn secret_in(path: &Path) -> Result<SecretString, Wrong> {
+    let text = content::text_of(path).map_err(|wrong| wrong.of(path))?;
     filled(&text).map(SecretString::from).map_err(|_| {
         let what = format!("{} is empty", path.display());
         Wrong::new(what, "write the secret into it")

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::content;
 use super::fault::{Fault, Faults};
 use super::layer::{self, KeyPath, Layers, Origin, Value};
 use super::reader::Reader;
@@ -100,13 +101,13 @@ pub fn load(sources: &Sources) -> Result<Loaded, Faults> {
     layers.put_toml(DEFAULTS, &|line| Origin::Default { line }, &mut faults);
     for (nth, path) in sources.files.iter().enumerate() {
         let origin = layer::in_file(nth, path);
-        match std::fs::read_to_string(path) {
+        match content::text_of(path) {
             Ok(text) => layers.put_toml(&text, &origin, &mut faults),
-            Err(error) => faults.push(Fault {
+            Err(wrong) => faults.push(Fault {
                 origin: Some(origin(1)),
                 key: KeyPath::default(),
-                what: format!("cannot be read: {error}"),
-                remedy: "name a file that this process may read".to_owned(),
+                what: wrong.what,
+                remedy: wrong.remedy,
             }),
         }
     }

@@ -11,6 +11,7 @@
 
 mod agent;
 mod attempt;
+mod content;
 mod deployment;
 mod dial;
 mod fault;

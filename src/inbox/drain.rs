@@ -10,7 +10,7 @@ use futures_util::stream;
 
 use super::apply::Took;
 use super::project::{Said, Sight, read};
-use super::{Counted, Inbox, comes_again};
+use super::{Counted, Inbox};
 use crate::ledger::Error;
 use crate::ledger::receipt::{Reading, Receipt};
 use crate::ledger::store::Version;
@@ -31,7 +31,7 @@ impl Inbox {
             match self.pass().await {
                 Ok(true) => continue,
                 Ok(false) => {}
-                Err(error) => comes_again(&error),
+                Err(error) => self.comes_again(&error),
             }
             tokio::select! {
                 biased;
@@ -112,10 +112,18 @@ impl Inbox {
             Ok(took) => took,
             // They are not marked, and so come again after the lease.
             Err(error) => {
-                comes_again(&error);
+                self.comes_again(&error);
                 return Vec::new();
             }
         };
+        if let Some(told) = self.refused.ended() {
+            tracing::info!(
+                event = "webhook.applied",
+                failures = told.count,
+                seconds = told.lasts.as_secs(),
+                "receipts are applied again"
+            );
+        }
         for ((receipt, _), sight) in claimed.iter_mut().zip(&sights) {
             match (took, sight.unread) {
                 (Took::Foreign, _) => self.mark(receipt, Reading::Foreign, ""),

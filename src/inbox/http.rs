@@ -33,6 +33,7 @@ use super::strangers::{Stranger, Strangers};
 use super::{Counted, Inbox, Taken};
 use crate::config::Webhooks;
 use crate::runtime::stop::Stop;
+use crate::runtime::streak::Streak;
 use crate::runtime::tasks::Tasks;
 
 /// Where LiveKit sends them: `webhook.urls` in its configuration ends with this.
@@ -75,6 +76,7 @@ pub async fn serve(
         inbox,
         limits,
     });
+    let refused = Streak::default();
     loop {
         let accepted = tokio::select! {
             biased;
@@ -82,9 +84,15 @@ pub async fn serve(
             accepted = listener.accept() => accepted,
         };
         let stream = match accepted {
-            Ok((stream, _)) => stream,
+            Ok((stream, _)) => {
+                let _told = refused.ended();
+                stream
+            }
             Err(error) => {
-                tracing::warn!(%error, "a webhook's connection cannot be accepted");
+                if let Some(told) = refused.failed() {
+                    let count = told.count;
+                    tracing::warn!(%error, count, "a webhook's connection cannot be accepted");
+                }
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }

@@ -35,6 +35,7 @@ use crate::ledger::{Error, Ledger};
 use crate::placement::rooms::Rooms;
 use crate::placement::settle::Settler;
 use crate::provider::Credentials;
+use crate::runtime::streak::Streak;
 use apply::Projection;
 pub use counts::{Counted, Counts};
 use token::{Refusal, Signed, Signers};
@@ -51,6 +52,8 @@ pub struct Inbox {
     counts: Counts,
     /// There is something to apply.
     poke: Notify,
+    /// Receipts that could not be applied.
+    refused: Streak,
 }
 
 /// What became of a webhook.
@@ -101,6 +104,7 @@ impl Inbox {
             writing: Semaphore::new(webhooks.concurrency),
             counts: Counts::default(),
             poke: Notify::new(),
+            refused: Streak::default(),
             ledger: Arc::clone(ledger),
             config: Arc::clone(config),
         })
@@ -168,6 +172,19 @@ impl Inbox {
         &self.counts
     }
 
+    /// A failure of the ledger, after which what waits comes again.
+    fn comes_again(&self, error: &Error) {
+        if let Some(told) = self.refused.failed() {
+            tracing::warn!(
+                event = "webhook.not_applied",
+                %error,
+                failures = told.count,
+                seconds = told.lasts.as_secs(),
+                "receipts could not be applied; they come again"
+            );
+        }
+    }
+
     fn receipt(&self, signed: &Signed, hash: [u8; 32], mut event: Value) -> Receipt {
         let account = &signed.account;
         redact::redact(&mut event, &|number| self.ledger.keyed(account, number));
@@ -198,9 +215,4 @@ impl Inbox {
 fn is_id(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':');
     !text.is_empty() && text.len() <= 128 && text.bytes().all(allowed)
-}
-
-/// Logs a failure of the ledger that will be tried again.
-fn comes_again(error: &Error) {
-    tracing::warn!(%error, "receipts could not be applied; they come again");
 }

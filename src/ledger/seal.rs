@@ -10,9 +10,10 @@
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -23,6 +24,7 @@ use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretBox};
 use sha2::Sha256;
 
+use crate::runtime::files;
 use crate::runtime::ids::Ids;
 
 /// Bytes of a key file, before base64.
@@ -52,6 +54,12 @@ pub enum KeyError {
     /// Others may read the key file.
     #[error("the key file {0} can be read by everybody; run `chmod 600` on it")]
     Exposed(PathBuf),
+    /// It is a pipe without an end.
+    #[error(
+        "the key file {0} is a pipe, and nobody wrote a key into it and closed it in time; see to \
+         it that somebody does, or give the path of a file by store.key_file"
+    )]
+    Silent(PathBuf),
     /// It is a folder or a device.
     #[error(
         "the key file {0} is a folder or a device; give the path of a file by store.key_file, or of \
@@ -127,26 +135,30 @@ impl Keys {
     /// # Errors
     ///
     /// [`KeyError::NotAFile`] if it is something else, [`KeyError::Exposed`] if everybody may
-    /// read it, [`KeyError::File`] if it holds no keys, [`KeyError::Io`] if it can be neither
-    /// read nor made.
+    /// read it, [`KeyError::File`] if it holds no keys, [`KeyError::Silent`] if it is a pipe that
+    /// has no end after [`files::PATIENCE`], [`KeyError::Io`] if it can be neither read nor made.
     pub fn from_file(path: &Path, ids: &dyn Ids) -> Result<(Self, bool), KeyError> {
+        Self::from_file_in(path, ids, files::PATIENCE)
+    }
+
+    fn from_file_in(path: &Path, ids: &dyn Ids, wait: Duration) -> Result<(Self, bool), KeyError> {
         let failed = |why| KeyError::Io {
             path: path.to_owned(),
             why,
         };
-        match File::open(path) {
-            Ok(file) => Self::read(path, file).map(|keys| (keys, false)),
+        match files::open(path) {
+            Ok(file) => Self::read(path, file, wait).map(|keys| (keys, false)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 make(path, ids).map_err(failed)?;
                 // Read back, since another process may have been the first to make it.
-                let file = File::open(path).map_err(failed)?;
-                Self::read(path, file).map(|keys| (keys, true))
+                let file = files::open(path).map_err(failed)?;
+                Self::read(path, file, wait).map(|keys| (keys, true))
             }
             Err(error) => Err(failed(error)),
         }
     }
 
-    fn read(path: &Path, file: File) -> Result<Self, KeyError> {
+    fn read(path: &Path, file: File, wait: Duration) -> Result<Self, KeyError> {
         let failed = |why| KeyError::Io {
             path: path.to_owned(),
             why,
@@ -159,13 +171,16 @@ impl Keys {
         if meta.mode() & 0o007 != 0 {
             return Err(KeyError::Exposed(path.to_owned()));
         }
-        // Twice what it can be; a wrong file may be of any size. All of it at once, so that it is
-        // not copied about as it grows.
-        let most = KEYS * 4;
-        let mut bytes = Zeroizing::new(Vec::with_capacity(most));
-        file.take(most as u64)
-            .read_to_end(&mut bytes)
-            .map_err(failed)?;
+        // Four times what keys are.
+        let bytes = files::read(file, KEYS * 4, wait).map_err(|why| {
+            if why.kind() == io::ErrorKind::TimedOut {
+                KeyError::Silent(path.to_owned())
+            } else if why.kind() == io::ErrorKind::FileTooLarge {
+                KeyError::File(path.to_owned())
+            } else {
+                failed(why)
+            }
+        })?;
         str::from_utf8(&bytes)
             .ok()
             .and_then(|text| Self::from_text(text).ok())
@@ -311,125 +326,4 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-    use crate::runtime::ids::RandomIds;
-
-    const NUMBER: &str = "+12025550100";
-
-    fn fixed() -> Keys {
-        let bytes: Vec<u8> = (0..64).collect();
-        Keys::from_text(&STANDARD.encode(bytes)).unwrap()
-    }
-
-    #[test]
-    fn hashes_stay_what_they_are() {
-        // Computed once and kept: a change would forget every hold on every number.
-        let keys = fixed();
-        assert_eq!(
-            keys.number_key("w", NUMBER),
-            "183eb7f7-d83e76c963ab0e22b2f68f74fea328cc"
-        );
-        assert_eq!(keys.print(), "d3e09c44bb9c839136e5cd8137e18aab");
-        assert!(keys.fingerprint(b"x").starts_with("1-183eb7f7-"));
-        assert_eq!(keys.fingerprint(b"x").len(), 2 + 8 + 1 + 64);
-    }
-
-    #[test]
-    fn hashes_differ_by_number_workspace_and_keys() {
-        let (keys, others) = (fixed(), Keys::random(&RandomIds::seeded(1)));
-        let one = keys.number_key("w", NUMBER);
-        assert_ne!(one, keys.number_key("w", "+12025550101"));
-        assert_ne!(one, keys.number_key("v", NUMBER));
-        assert_ne!(keys.number_key("w1", "2"), keys.number_key("w", "12"));
-        assert_ne!(one, others.number_key("w", NUMBER));
-        assert_ne!(keys.print(), others.print());
-        assert_ne!(keys.fingerprint(b"a"), keys.fingerprint(b"b"));
-        let mut bytes: Vec<u8> = (0..64).collect();
-        bytes[63] ^= 1;
-        let near = Keys::from_text(&STANDARD.encode(bytes)).unwrap();
-        assert_ne!(
-            near.print(),
-            keys.print(),
-            "the print covers the seal's key"
-        );
-    }
-
-    #[test]
-    fn what_is_sealed_opens_in_its_place_only() {
-        let (keys, ids) = (fixed(), RandomIds::seeded(1));
-        let sealed = keys.seal("a/w/1", NUMBER.as_bytes(), &ids);
-        let opened = keys.open("a/w/1", &sealed).unwrap();
-        assert_eq!(opened.as_slice(), NUMBER.as_bytes());
-        assert!(
-            !sealed
-                .windows(7)
-                .any(|part| part == &NUMBER.as_bytes()[..7])
-        );
-        assert_ne!(sealed, keys.seal("a/w/1", NUMBER.as_bytes(), &ids));
-        assert_eq!(keys.open("a/w/2", &sealed), Err(OpenError::Changed));
-        let other = Keys::random(&ids);
-        assert_eq!(other.open("a/w/1", &sealed), Err(OpenError::OtherKeys));
-        for at in 0..sealed.len() {
-            let mut changed = sealed.clone();
-            changed[at] ^= 1;
-            assert!(keys.open("a/w/1", &changed).is_err(), "byte {at}");
-            assert!(keys.open("a/w/1", &sealed[..at]).is_err(), "{at} bytes");
-        }
-    }
-
-    #[test]
-    fn a_key_file_is_made_once_and_for_its_owner() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys");
-        let ids = RandomIds::seeded(1);
-        let (first, made) = Keys::from_file(&path, &ids).unwrap();
-        assert!(made);
-        let (second, made) = Keys::from_file(&path, &ids).unwrap();
-        assert!(!made);
-        assert_eq!(first.print(), second.print());
-        let meta = std::fs::metadata(&path).unwrap();
-        assert_eq!(meta.permissions().mode() & 0o777, 0o600);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn a_bad_key_file_is_told_and_not_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys");
-        let ids = RandomIds::seeded(1);
-        for (text, mode) in [
-            (&b""[..], 0o600),
-            (b"c2hvcnQ=", 0o600),
-            (b"\xff\xfe\x00", 0o600),
-            (b"c2hvcnQ=", 0o644),
-        ] {
-            std::fs::write(&path, text).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            let error = Keys::from_file(&path, &ids).unwrap_err();
-            let exposed = matches!(error, KeyError::Exposed(_));
-            assert_eq!(exposed, mode == 0o644, "{error}");
-            assert!(exposed || matches!(error, KeyError::File(_)), "{error}");
-            assert!(!error.to_string().contains("c2hv"));
-            let remedy = if exposed {
-                "chmod 600"
-            } else {
-                "restore it from a backup"
-            };
-            assert!(error.to_string().contains(remedy), "{error}");
-            assert_eq!(std::fs::read(&path).unwrap(), text);
-        }
-        for path in [folder.path(), Path::new("/dev/null")] {
-            let error = Keys::from_file(path, &ids).unwrap_err();
-            assert!(matches!(error, KeyError::NotAFile(_)), "{error}");
-        }
-    }
-
-    #[test]
-    fn keys_do_not_print_themselves() {
-        let keys = fixed();
-        assert_eq!(format!("{keys:?}"), "Keys { id: \"183eb7f7\", .. }");
-    }
-}
+mod tests;

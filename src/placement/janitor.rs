@@ -93,7 +93,9 @@ async fn clean(mut open: OpenRoom, settler: &Settler, rooms: &Rooms) {
         rooms.delete(&open.record).await
     } else {
         let gives_up = open.gives_up;
-        rooms.delete_unconfirmed(&mut open.record, gives_up).await
+        rooms
+            .delete_unconfirmed(&mut open.record, gives_up, None)
+            .await
     };
     if deletion == Deletion::Gone
         && let Err(error) = rooms.gone(&open.record, RoomCause::TryFailed).await

@@ -22,14 +22,14 @@ use tokio::time::sleep;
 use self::janitor::Janitor;
 use self::mark::{Marked, Markers, Marking};
 use self::rooms::{Deletion, Rooms};
-use self::settle::{Finding, Settlement, Settler, Try, slacks};
+use self::settle::{Finding, Settlement, Settler, Try, backoff, slacks};
 use self::stage::{Dialing, Failed, Reserved};
 use crate::admission::Claim;
 use crate::admission::pace::Pace;
 use crate::admission::place::Start;
 use crate::config::Config;
 use crate::ledger::record::{Room, RoomCause};
-use crate::ledger::{Ledger, View};
+use crate::ledger::{Error, Ledger, View};
 use crate::model::attempt::{Attempt, Cause, EndCause, State};
 use crate::model::evidence;
 use crate::model::phone::NumberRules;
@@ -38,6 +38,7 @@ use crate::model::window::{Slacks, Spans};
 use crate::provider::{self, DialContext, DialReply};
 use crate::runtime::mutant::{self, Mutant};
 use crate::runtime::stop::Stop;
+use crate::runtime::streak::Streak;
 use crate::runtime::tasks::Tasks;
 
 pub use room_guard::OpenRoom;
@@ -45,8 +46,11 @@ pub use room_guard::OpenRoom;
 /// The name of the task that runs a try.
 pub const TASK: &str = "placement";
 
-/// The pause before a settling is tried again that the store refused.
-const SETTLE_PAUSE: Duration = Duration::from_millis(100);
+/// The pauses before a settling is tried again that the store refused: the first, since a busy
+/// store is not for long; and the longest, since a full disk is, while every call that is in
+/// flight asks.
+const SETTLE_FIRST: Duration = Duration::from_millis(100);
+const SETTLE_MOST: Duration = Duration::from_secs(5);
 
 /// Runs tries.
 #[derive(Debug)]
@@ -61,6 +65,8 @@ pub struct Placement {
     slacks: Slacks,
     tasks: Tasks,
     drain: Stop,
+    /// Settlings that the store refused, of all tries.
+    refused: Streak,
 }
 
 impl Placement {
@@ -97,6 +103,7 @@ impl Placement {
             slacks,
             tasks,
             drain,
+            refused: Streak::default(),
         })
     }
 
@@ -243,7 +250,7 @@ impl Placement {
                 (_, false) => {
                     let gives_up = open.gives_up;
                     self.rooms
-                        .delete_unconfirmed(&mut open.record, gives_up)
+                        .delete_unconfirmed(&mut open.record, gives_up, None)
                         .await
                 }
             };
@@ -263,7 +270,8 @@ impl Placement {
     }
 
     /// Settles, again and again while the store refuses: the finding must not be lost while
-    /// this process lives. If it dies, the reconciler finds the marker.
+    /// this process lives, and there is no hurry: what may ring stays held. If it dies, the
+    /// reconciler finds the marker.
     async fn settle(
         &self,
         of: &Try,
@@ -272,6 +280,7 @@ impl Placement {
         ring_time: Option<crate::model::time::Time>,
         find: impl Fn(&Attempt) -> (Finding, String) + Send + Sync,
     ) -> Option<Settlement> {
+        let mut setbacks = 0_u32;
         loop {
             let settled = self
                 .settler
@@ -280,12 +289,43 @@ impl Placement {
                 })
                 .await;
             match settled {
-                Ok(settlement) => return settlement,
+                Ok(settlement) => {
+                    if setbacks > 0 {
+                        self.settles_again();
+                    }
+                    return settlement;
+                }
                 Err(error) => {
-                    tracing::warn!(%error, attempt = %of.attempt, "settling failed; it is tried again");
-                    sleep(SETTLE_PAUSE).await;
+                    setbacks = setbacks.saturating_add(1);
+                    self.settles_not(of, &error);
+                    let share = self.ledger.ids().unit();
+                    sleep(backoff(setbacks, SETTLE_FIRST, SETTLE_MOST, share)).await;
                 }
             }
+        }
+    }
+
+    fn settles_not(&self, of: &Try, error: &Error) {
+        if let Some(told) = self.refused.failed() {
+            tracing::warn!(
+                event = "settle.refused",
+                %error,
+                attempt = %of.attempt,
+                tries = told.count,
+                seconds = told.lasts.as_secs(),
+                "what became of a call cannot be written down; it is tried again until it is"
+            );
+        }
+    }
+
+    fn settles_again(&self) {
+        if let Some(told) = self.refused.ended() {
+            tracing::info!(
+                event = "settle.taken",
+                tries = told.count,
+                seconds = told.lasts.as_secs(),
+                "what became of calls is written down again"
+            );
         }
     }
 

@@ -8,6 +8,7 @@ use crate::ledger::{Change, Decision, Error, Ledger, View};
 use crate::model::id::SessionId;
 use crate::model::time::Time;
 use crate::provider::{Call, Client, Gone, Lives, Metadata};
+use crate::runtime::budget::Budget;
 use crate::telemetry::rooms as log;
 
 /// More rooms than can end at one moment, at some thirty bytes each.
@@ -48,28 +49,45 @@ impl Rooms {
     /// Deletes a room whose making was confirmed. A 404 is the end only if no node answers
     /// for the room: a platform that lost its records says 404 while the phone rings.
     pub async fn delete(&self, room: &Room) -> Deletion {
+        self.delete_at(room, None).await
+    }
+
+    /// The same, where each of its requests waits for the `budget`: one as a rule, and four
+    /// of a platform that has lost a node or its records.
+    pub async fn delete_within(&self, room: &Room, budget: &Budget) -> Deletion {
+        self.delete_at(room, Some(budget)).await
+    }
+
+    async fn delete_at(&self, room: &Room, budget: Option<&Budget>) -> Deletion {
+        spend(budget, 1.0).await;
         match self.client.delete_room(&room.name).await {
             Gone::Deleted => Deletion::Gone,
-            Gone::NotThere => self.unless_it_lives(room).await,
+            Gone::NotThere => self.unless_it_lives(room, budget).await,
             Gone::Refused(_) => Deletion::Left,
-            // Seen after a crash of the platform: the record is listed, nothing lives, and the
-            // delete fails. Making it anew gives the record a node, and then it can go.
-            Gone::Unclear(_) => match self
-                .client
-                .list_rooms(std::slice::from_ref(&room.name))
-                .await
-            {
-                Call::Done(listed) if listed.is_empty() => self.unless_it_lives(room).await,
-                Call::Done(_) => match self.client.delete_stale(&room.name).await {
-                    Gone::Deleted => Deletion::Gone,
-                    Gone::NotThere | Gone::Refused(_) | Gone::Unclear(_) => Deletion::Left,
-                },
-                Call::Refused(_) | Call::Unclear(_) => Deletion::Left,
-            },
+            Gone::Unclear(_) => self.delete_stale(room, budget).await,
         }
     }
 
-    async fn unless_it_lives(&self, room: &Room) -> Deletion {
+    /// Seen after a crash of the platform: the record is listed, nothing lives, and the
+    /// deletion fails. Making it anew gives the record a node, and then it can go.
+    async fn delete_stale(&self, room: &Room, budget: Option<&Budget>) -> Deletion {
+        spend(budget, 1.0).await;
+        let name = std::slice::from_ref(&room.name);
+        match self.client.list_rooms(name).await {
+            Call::Done(listed) if listed.is_empty() => self.unless_it_lives(room, budget).await,
+            Call::Done(_) => {
+                spend(budget, 2.0).await;
+                match self.client.delete_stale(&room.name).await {
+                    Gone::Deleted => Deletion::Gone,
+                    Gone::NotThere | Gone::Refused(_) | Gone::Unclear(_) => Deletion::Left,
+                }
+            }
+            Call::Refused(_) | Call::Unclear(_) => Deletion::Left,
+        }
+    }
+
+    async fn unless_it_lives(&self, room: &Room, budget: Option<&Budget>) -> Deletion {
+        spend(budget, 1.0).await;
         match self.client.dispatches(&room.name).await {
             Call::Done(Lives::No) => Deletion::Gone,
             Call::Done(Lives::Yes(_)) => Deletion::Left,
@@ -80,7 +98,15 @@ impl Rooms {
     /// Deletes a room whose making was never confirmed: only once the platform lists it with
     /// our nonce, since a room of that name with another one is not ours to touch. While it is
     /// not listed it may still appear, until `gives_up`.
-    pub async fn delete_unconfirmed(&self, room: &mut Room, gives_up: Time) -> Deletion {
+    ///
+    /// With a `budget`, each of its requests waits for that.
+    pub async fn delete_unconfirmed(
+        &self,
+        room: &mut Room,
+        gives_up: Time,
+        budget: Option<&Budget>,
+    ) -> Deletion {
+        spend(budget, 1.0).await;
         match self
             .client
             .list_rooms(std::slice::from_ref(&room.name))
@@ -89,7 +115,7 @@ impl Rooms {
             Call::Done(listed) => match listed.into_iter().next() {
                 Some(seen) if self.is_ours(room, &seen.metadata) => {
                     room.sid = Some(seen.sid);
-                    self.delete(room).await
+                    self.delete_at(room, budget).await
                 }
                 Some(_) => {
                     tracing::error!(
@@ -220,5 +246,11 @@ impl Rooms {
     #[must_use]
     pub fn client(&self) -> &Arc<Client> {
         &self.client
+    }
+}
+
+async fn spend(budget: Option<&Budget>, cost: f64) {
+    if let Some(budget) = budget {
+        budget.spend(cost).await;
     }
 }

@@ -4,14 +4,15 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::call::{no_response, not_found};
+use super::call::no_response;
 use super::wire::{Answer, Lost, Method, NotSent};
 use crate::model::time::Time;
 
 /// What the requests of this process came to since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Health {
-    /// When a request was last answered by a LiveKit that took the key.
+    /// When a request was last answered by a LiveKit that took the key, if only to say that it
+    /// cannot do this one thing.
     pub answered: Option<Time>,
     /// How many were.
     pub answers: u64,
@@ -112,25 +113,63 @@ impl Trouble {
             Answer::Strange(401) => fails(Self::KeyRefused),
             Answer::Strange(status) => fails(Self::NotLiveKit(*status)),
             Answer::Refused(refusal) if refusal.status == 401 => fails(Self::KeyRefused),
+            // Twirp, and none of LiveKit's services: another server, or a path before its own.
+            Answer::Refused(refusal) if refusal.code == "bad_route" => {
+                fails(Self::NotLiveKit(refusal.status))
+            }
             // What a 5xx of a dial says is about that call, not about LiveKit.
-            Answer::Refused(refusal)
-                if refusal.status >= 500 && method != Method::Dial && !expected(answer) =>
-            {
+            Answer::Refused(refusal) if refusal.status >= 500 && method == Method::Dial => {
+                Heard::Speaks
+            }
+            Answer::Refused(_) if no_response(answer) && asks_a_node(method) => Heard::Speaks,
+            Answer::Refused(refusal) if refusal.status >= 500 => {
                 fails(Self::Failed(refusal.status))
+            }
+            Answer::Done(body) if body.is_empty() && always_says_something(method) => {
+                fails(Self::NotLiveKit(200))
             }
             Answer::Done(_) | Answer::Refused(_) => Heard::Answers,
         }
     }
 }
 
-/// That something is not there, and that no node answers for a room, is often what is asked.
-fn expected(answer: &Answer) -> bool {
-    not_found(answer) || no_response(answer)
+/// Whether the request goes to the node on which its room lives, so that none answers where
+/// there is no such room: often that is what is asked. The others are read from LiveKit's own
+/// records, or choose a node anew (read in livekit-server 1.13.5).
+const fn asks_a_node(method: Method) -> bool {
+    match method {
+        Method::DeleteRoom | Method::CreateDispatch | Method::ListDispatch => true,
+        Method::CreateRoom
+        | Method::ListRooms
+        | Method::GetParticipant
+        | Method::ListParticipants
+        | Method::ListTrunks
+        | Method::Dial => false,
+    }
+}
+
+/// Whether an answer of LiveKit's has something in it, at least the id of what was made or
+/// found. An empty list is an empty message, and so is the answer to a deletion: whatever
+/// answers 200 with nothing to every request is not told from a LiveKit that has nothing, until
+/// the first of these.
+const fn always_says_something(method: Method) -> bool {
+    match method {
+        Method::CreateRoom | Method::GetParticipant | Method::CreateDispatch | Method::Dial => true,
+        Method::DeleteRoom
+        | Method::ListRooms
+        | Method::ListParticipants
+        | Method::ListDispatch
+        | Method::ListTrunks => false,
+    }
 }
 
 /// What one answer says.
 enum Heard {
+    /// LiveKit is well, as far as it was asked.
     Answers,
+    /// LiveKit is there and takes the key. That it does not do this one thing is as it may be,
+    /// and is no sign that what failed before is over.
+    Speaks,
     Fails(Trouble),
     Nothing,
 }
@@ -150,6 +189,10 @@ impl Pulse {
                 health.answered = Some(now);
                 health.answers += 1;
                 health.failing_since = None;
+            }
+            Heard::Speaks => {
+                health.answered = Some(now);
+                health.answers += 1;
             }
             Heard::Fails(why) => {
                 health.failed = Some(Failed { at: now, why });
@@ -179,27 +222,96 @@ mod tests {
         })
     }
 
+    const NOWHERE: &str = "twirp error unknown: no response from servers";
+
+    /// What an answer makes of `status`: whether it is an answer, what fails, and whether a
+    /// trouble from before is over.
+    fn judged(method: Method, answer: &Answer) -> (bool, Option<Trouble>, bool) {
+        let pulse = Pulse::default();
+        let down = Answer::NotSent(NotSent::NoConnection);
+        pulse.note(Method::ListRooms, &down, Time::from_secs(1));
+        pulse.note(method, answer, Time::from_secs(7));
+        let health = pulse.health();
+        let at = Time::from_secs(7);
+        let failed = health.failed.filter(|failed| failed.at == at);
+        (
+            health.answered == Some(at),
+            failed.map(|failed| failed.why),
+            health.failing_since.is_none(),
+        )
+    }
+
+    /// Which method is asked matters: the same answer is what was asked for, or a trouble.
     #[test]
-    fn an_answer_says_that_livekit_is_there_and_takes_the_key() {
-        for (method, answer) in [
-            (Method::ListRooms, Answer::Done(Vec::new())),
-            (
+    fn each_method_is_judged_by_what_livekit_answers_to_it() {
+        let nowhere = || twirp(503, "unavailable", NOWHERE);
+        for method in Method::ALL {
+            let judged = |answer: Answer| judged(method, &answer);
+            let not_livekit = |status| (false, Some(Trouble::NotLiveKit(status)), false);
+            let well = (true, None, true);
+            let speaks = (true, None, false);
+
+            let on_a_node = [
                 Method::DeleteRoom,
-                twirp(404, "not_found", "no such object"),
-            ),
-            (
+                Method::CreateDispatch,
                 Method::ListDispatch,
-                twirp(503, "unavailable", "no response from servers"),
-            ),
-            (Method::CreateRoom, twirp(400, "invalid_argument", "")),
-            (Method::Dial, twirp(500, "internal", "")),
-        ] {
-            let pulse = Pulse::default();
-            pulse.note(method, &answer, Time::from_secs(7));
-            let health = pulse.health();
-            assert_eq!(health.answered, Some(Time::from_secs(7)), "{answer:?}");
-            assert_eq!((health.failed, health.failing_since), (None, None));
+                Method::Dial,
+            ];
+            let failed = (false, Some(Trouble::Failed(503)), false);
+            let expected = if on_a_node.contains(&method) {
+                speaks
+            } else {
+                failed
+            };
+            assert_eq!(judged(nowhere()), expected, "{method:?}");
+
+            let filled = [
+                Method::CreateRoom,
+                Method::GetParticipant,
+                Method::CreateDispatch,
+                Method::Dial,
+            ];
+            let expected = if filled.contains(&method) {
+                not_livekit(200)
+            } else {
+                well
+            };
+            assert_eq!(judged(Answer::Done(Vec::new())), expected, "{method:?}");
+            assert_eq!(judged(Answer::Done(vec![1])), well, "{method:?}");
+
+            let missing = twirp(404, "not_found", "no such object");
+            assert_eq!(judged(missing), well, "{method:?}");
+            let rejected = twirp(400, "invalid_argument", "");
+            assert_eq!(judged(rejected), well, "{method:?}");
+            let route = twirp(404, "bad_route", "no handler for path");
+            assert_eq!(judged(route), not_livekit(404), "{method:?}");
+            assert_eq!(judged(Answer::Strange(502)), not_livekit(502), "{method:?}");
+
+            let broken = judged(twirp(500, "internal", "redis"));
+            let expected = if method == Method::Dial {
+                speaks
+            } else {
+                (false, Some(Trouble::Failed(500)), false)
+            };
+            assert_eq!(broken, expected, "{method:?}");
         }
+    }
+
+    /// Where every request gets the same answer, some of them are as they may be, and LiveKit
+    /// is not well all the same.
+    #[test]
+    fn a_livekit_whose_nodes_are_gone_is_not_well() {
+        let pulse = Pulse::default();
+        for second in 1..20 {
+            for method in Method::ALL {
+                let answer = twirp(503, "unavailable", NOWHERE);
+                pulse.note(method, &answer, Time::from_secs(second));
+            }
+        }
+        let health = pulse.health();
+        assert_eq!(health.failing_since, Some(Time::from_secs(1)));
+        let why = health.failed.map(|failed| failed.why);
+        assert_eq!(why, Some(Trouble::Failed(503)));
     }
 
     #[test]

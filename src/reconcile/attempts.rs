@@ -27,7 +27,7 @@ impl Reconciler {
         match overdue(&attempt, self.ledger.now(), grace) {
             Overdue::Wait => Ok(()),
             Overdue::Expire => self.expire(&attempt).await,
-            Overdue::Abandon | Overdue::LoseSight => self.abandoned(attempt).await,
+            Overdue::Abandon | Overdue::LoseSight => self.abandoned(&attempt).await,
             Overdue::Maximum => self.end(&attempt, EndCause::Maximum).await,
             Overdue::Look => {
                 self.watches.hurry(&attempt);
@@ -38,8 +38,8 @@ impl Reconciler {
 
     /// The owner is gone, or silent beyond the window. Without a marker nothing was dialed: a
     /// failed try. With one, what became of it is unknown, and the room stays alive.
-    pub(super) async fn abandoned(&self, attempt: Attempt) -> Result<(), Error> {
-        let Some(of) = Try::of(&attempt) else {
+    pub(super) async fn abandoned(&self, attempt: &Attempt) -> Result<(), Error> {
+        let Some(of) = Try::of(attempt) else {
             return Ok(());
         };
         let epoch = self.ledger.epoch().id;
@@ -84,11 +84,11 @@ impl Reconciler {
     /// A stop that was recorded while it rang, and whoever waited for that dial may be dead:
     /// the room is deleted. That the deletion met a leg which rang is kept: it was not
     /// answered then.
-    pub(super) async fn stop(&self, attempt: Attempt) -> Result<(), Error> {
+    pub(super) async fn stop(&self, attempt: &Attempt) -> Result<(), Error> {
         let Some(placed) = attempt.placed.as_ref() else {
             return Ok(());
         };
-        let Some(room) = self.room_of(&attempt).await? else {
+        let Some(room) = self.room_of(attempt).await? else {
             return Ok(());
         };
         // Nobody waits between the look and the deletion: whoever comes next does.
@@ -96,15 +96,16 @@ impl Reconciler {
         let fresh = self.config.reconcile.look_gap_max;
         let stopped = self
             .rooms
-            .stop(&attempt, &room.name, placed.session, fresh)
+            .stop(attempt, &room.name, placed.session, fresh)
             .await;
         let gone = stopped.deleted
-            || attempt.hangs_up() && self.rooms.delete(&room).await == Deletion::Gone;
+            || attempt.hangs_up()
+                && self.rooms.delete_within(&room, &self.budget).await == Deletion::Gone;
         if !gone {
             return Ok(());
         }
         if let (true, Some(Met::Ringing { .. })) = (stopped.deleted, stopped.met) {
-            self.met_ringing(&attempt).await?;
+            self.met_ringing(attempt).await?;
         }
         self.rooms.gone(&room, RoomCause::Canceled).await
     }

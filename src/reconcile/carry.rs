@@ -219,7 +219,9 @@ impl Reconciler {
             .await;
         // Only "it was there and is deleted" proves that the deletion met the leg.
         let met = stopped.deleted;
-        let gone = met || attempt.hangs_up() && self.rooms.delete(room).await == Deletion::Gone;
+        let gone = met
+            || attempt.hangs_up()
+                && self.rooms.delete_within(room, &self.budget).await == Deletion::Gone;
         self.watches
             .again(watch.session, self.config.room.stop_interval);
         if !gone {

@@ -35,6 +35,7 @@ mod uncertain;
 mod watch;
 mod watched;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ use crate::placement::rooms::Rooms;
 use crate::placement::settle::Settler;
 use crate::runtime::budget::Budget;
 use crate::runtime::stop::Stop;
+use crate::runtime::streak::Streak;
 use crate::runtime::tasks::Tasks;
 
 pub use gaps::{Gap, Gaps};
@@ -66,12 +68,18 @@ pub struct Reconciler {
     watches: Arc<Watches>,
     gaps: Gaps,
     strangers: sweep::Strangers,
-    closing: rooms::Closing,
+    /// Rooms of attempts that were just closed; they are due in the ledger a little later.
+    closing: rooms::Aside,
+    /// Rooms of which nothing was said the last time.
+    asking: rooms::Aside,
     outage: outage::Outage,
     silent: outlived::Silent,
-    /// What was RESERVED or DIALING before this process admitted anything: never its own. It
-    /// is taken once, and a loop that begins anew after a panic finds nothing here.
+    /// What was RESERVED or DIALING before this process admitted anything: never its own. What
+    /// was taken over is not in it any more, and a loop that begins anew after a panic finds
+    /// nothing here.
     left: Mutex<Vec<Attempt>>,
+    /// Records that could not be read or reconciled, one after the other.
+    refused: Streak,
 }
 
 impl Reconciler {
@@ -107,10 +115,12 @@ impl Reconciler {
             budget,
             watches,
             strangers: sweep::Strangers::default(),
-            closing: rooms::Closing::default(),
+            closing: rooms::Aside::default(),
+            asking: rooms::Aside::default(),
             outage: outage::Outage::default(),
             silent: outlived::Silent::default(),
             left: Mutex::default(),
+            refused: Streak::default(),
         }
     }
 
@@ -118,6 +128,8 @@ impl Reconciler {
     pub fn start(self: &Arc<Self>, tasks: &Tasks, stop: &Stop) {
         tasks.keep("reconciler", self, stop, Self::run);
         tasks.keep("reconciler.rooms", self, stop, Self::rooms_on);
+        tasks.keep("reconciler.closing", self, stop, Self::close_on);
+        tasks.keep("reconciler.asking", self, stop, Self::ask_on);
         tasks.keep("reconciler.looks", self, stop, Self::look_on);
         tasks.keep("reconciler.sweep", self, stop, Self::sweep_on);
     }
@@ -155,7 +167,8 @@ impl Reconciler {
         Ok(())
     }
 
-    /// What a dead predecessor left, taken over once and before anything is looked at. What was
+    /// What a dead predecessor left, taken over before anything is looked at, and at the next
+    /// pass again if the store refuses: by itself its time may come in hours. What was
     /// RESERVED is a failed try, and its room is handed over to be deleted. What was DIALING is
     /// lost sight of at once: nobody waits for its answer any more, and a leg that is listed as
     /// answered settles it today and not when its window ends. The window and the horizon are
@@ -174,14 +187,27 @@ impl Reconciler {
         let (taken, others): (Vec<_>, Vec<_>) = left
             .into_iter()
             .partition(|attempt| dead || attempt.epoch != epoch);
-        self.concurrently(taken, |attempt| self.abandoned(attempt))
-            .await;
+        self.concurrently(taken, |attempt| async move {
+            let taken = self.abandoned(&attempt).await;
+            self.kept_if_failed(attempt, taken)
+        })
+        .await;
         let dialing = |attempt: &Attempt| attempt.state == State::Dialing;
         let stopped = others
             .into_iter()
             .filter(|attempt| dialing(attempt) && attempt.stop.is_some());
-        self.concurrently(stopped, |attempt| self.stop(attempt))
-            .await;
+        self.concurrently(stopped, |attempt| async move {
+            let stopped = self.stop(&attempt).await;
+            self.kept_if_failed(attempt, stopped)
+        })
+        .await;
+    }
+
+    fn kept_if_failed(&self, attempt: Attempt, taken: Result<(), Error>) -> Result<(), Error> {
+        if taken.is_err() {
+            self.left().push(attempt);
+        }
+        taken
     }
 
     // A std mutex, since nothing is awaited while it is held.
@@ -209,13 +235,13 @@ impl Reconciler {
 
     /// Passes until `stop` says so.
     async fn run(self: Arc<Self>, mut stop: Stop) {
-        self.recover().await;
         let mut heard = self.ledger.news().heard();
         while !stop.asked() {
             let now = self.ledger.news().heard();
             if std::mem::replace(&mut heard, now) != now {
                 self.gaps.told();
             }
+            self.recover().await;
             let pause = self.pause_after(self.pass().await);
             tokio::select! {
                 biased;
@@ -232,7 +258,7 @@ impl Reconciler {
             Ok(true) => Duration::ZERO,
             Ok(false) => self.config.reconcile.interval,
             Err(error) => {
-                tracing::warn!(%error, "the ledger could not be read; it is read again");
+                self.refused(&error);
                 self.config.reconcile.interval
             }
         }
@@ -258,20 +284,49 @@ impl Reconciler {
     }
 
     /// Does `work` for each item, so many at once as the configuration says. A failure of one
-    /// is logged and is none of the others'.
+    /// is none of the others'.
     async fn concurrently<T, F>(&self, items: impl IntoIterator<Item = T>, work: impl Fn(T) -> F)
     where
         F: Future<Output = Result<(), Error>>,
     {
+        let (done, failed) = (&AtomicBool::new(false), &AtomicBool::new(false));
         stream::iter(items)
             .for_each_concurrent(self.config.reconcile.concurrency, |item| {
-                let done = work(item);
+                let end = work(item);
                 async move {
-                    if let Err(error) = done.await {
-                        tracing::warn!(%error, "one record could not be reconciled; it comes again");
+                    match end.await {
+                        Ok(()) => done.store(true, Ordering::Relaxed),
+                        Err(error) => {
+                            failed.store(true, Ordering::Relaxed);
+                            self.refused(&error);
+                        }
                     }
                 }
             })
             .await;
+        if done.load(Ordering::Relaxed)
+            && !failed.load(Ordering::Relaxed)
+            && let Some(told) = self.refused.ended()
+        {
+            tracing::info!(
+                event = "reconcile.taken",
+                failures = told.count,
+                seconds = told.lasts.as_secs(),
+                "records are reconciled again"
+            );
+        }
+    }
+
+    /// A store that refuses refuses every record, and each comes again.
+    fn refused(&self, error: &Error) {
+        if let Some(told) = self.refused.failed() {
+            tracing::warn!(
+                event = "reconcile.refused",
+                %error,
+                failures = told.count,
+                seconds = told.lasts.as_secs(),
+                "records could not be read or reconciled; they come again"
+            );
+        }
     }
 }

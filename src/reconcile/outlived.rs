@@ -39,6 +39,11 @@ impl Silent {
         now.saturating_duration_since(*since.entry(session).or_insert(now))
     }
 
+    /// Whether it was asked after in vain, the last time.
+    pub(super) fn is_asked_for(&self, session: SessionId) -> bool {
+        self.lock().contains_key(&session)
+    }
+
     /// Something was answered: what is unanswered later counts from then.
     pub(super) fn answered(&self, session: SessionId) {
         self.lock().remove(&session);

@@ -1,9 +1,11 @@
 //! Rooms whose attempt is closed: deleted, and looked at once more after the horizon.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::Notify;
 
 use super::Reconciler;
@@ -12,6 +14,7 @@ use super::sight::answered;
 use crate::ledger::record::{Room, RoomCause, RoomState, room_key};
 use crate::ledger::store::Queue;
 use crate::ledger::{Change, Decision, Error};
+use crate::model::id::SessionId;
 use crate::model::time::Time;
 use crate::model::verdict::{After, Leg};
 use crate::placement::rooms::Deletion;
@@ -20,21 +23,40 @@ use crate::provider::{Call, Kind, RoomSeen};
 use crate::runtime::mutant::{self, Mutant};
 use crate::runtime::stop::Stop;
 
-/// Rooms of attempts that were just closed. They are in the ledger too, due a little later:
-/// what is lost here is found there.
+/// Rooms that are worked off beside those that are due, each once at a time. They are in the
+/// ledger too: what is lost here is found there.
 #[derive(Debug, Default)]
-pub(super) struct Closing {
-    rooms: Mutex<Vec<Room>>,
+pub(super) struct Aside {
+    rooms: Mutex<Rest>,
     news: Notify,
 }
 
-impl Closing {
-    fn take(&self) -> Vec<Room> {
-        std::mem::take(&mut *self.lock())
+#[derive(Debug, Default)]
+struct Rest {
+    waiting: VecDeque<Room>,
+    /// Those that wait, and those that are being worked at.
+    known: BTreeSet<SessionId>,
+}
+
+impl Aside {
+    fn push(&self, room: Room) {
+        let mut rest = self.lock();
+        if rest.known.insert(room.session) {
+            rest.waiting.push_back(room);
+            self.news.notify_one();
+        }
+    }
+
+    fn next(&self) -> Option<Room> {
+        self.lock().waiting.pop_front()
+    }
+
+    fn done(&self, session: SessionId) {
+        self.lock().known.remove(&session);
     }
 
     // A std mutex, since nothing is awaited while it is held.
-    fn lock(&self) -> MutexGuard<'_, Vec<Room>> {
+    fn lock(&self) -> MutexGuard<'_, Rest> {
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -44,22 +66,56 @@ impl Reconciler {
     /// the platform: the next attempt's time may be over as well.
     pub(super) fn hand_over(&self, settled: Option<Settlement>) {
         if let Some(room) = settled.and_then(|settled| settled.closing) {
-            self.closing.lock().push(room);
-            self.closing.news.notify_one();
+            self.closing.push(room);
         }
     }
 
-    /// Deletes rooms and looks after them until `stop` says so, beside the attempts: a
-    /// platform that does not answer holds up rooms alone.
+    /// Deletes the rooms that are handed over until `stop` says so: the room of a call that was
+    /// just ended waits for no other.
+    pub(super) async fn close_on(self: Arc<Self>, stop: Stop) {
+        self.work_off(&self.closing, stop).await;
+    }
+
+    /// Asks after the rooms of which nothing was said the last time, until `stop` says so. Each
+    /// such question takes as long as it may: a hundred of them take minutes, in which the
+    /// others that are due would wait.
+    pub(super) async fn ask_on(self: Arc<Self>, stop: Stop) {
+        self.work_off(&self.asking, stop).await;
+    }
+
+    /// Each room as soon as there is a place for it.
+    async fn work_off(&self, aside: &Aside, mut stop: Stop) {
+        let places = self.config.reconcile.concurrency;
+        let mut going = FuturesUnordered::new();
+        while !stop.asked() {
+            while going.len() < places
+                && let Some(room) = aside.next()
+            {
+                going.push(async move {
+                    let session = room.session;
+                    self.concurrently([room], |room| self.room(room)).await;
+                    aside.done(session);
+                });
+            }
+            tokio::select! {
+                biased;
+                () = stop.wait() => {}
+                Some(()) = going.next() => {}
+                () = aside.news.notified() => {}
+            }
+        }
+        // What was begun is not left in the middle.
+        while let Some(()) = going.next().await {}
+    }
+
+    /// Looks after the rooms that are due until `stop` says so, beside the attempts: a platform
+    /// that does not answer holds up rooms alone.
     pub(super) async fn rooms_on(self: Arc<Self>, mut stop: Stop) {
         while !stop.asked() {
-            let closing = self.closing.take();
-            self.concurrently(closing, |room| self.room(room)).await;
             let pause = self.pause_after(self.rooms_pass().await);
             tokio::select! {
                 biased;
                 () = stop.wait() => {}
-                () = self.closing.news.notified() => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }
@@ -82,6 +138,12 @@ impl Reconciler {
 
     /// Does what is due with rooms: all that are to be looked at once more share a list.
     pub(super) async fn rooms_due(&self, due: Vec<Room>) {
+        let (silent, due): (Vec<_>, Vec<_>) = due.into_iter().partition(|room| {
+            room.state == RoomState::Closing && self.silent.is_asked_for(room.session)
+        });
+        for room in silent {
+            self.asking.push(room);
+        }
         let (gone, others): (Vec<_>, Vec<_>) = due
             .into_iter()
             .partition(|room| room.state == RoomState::Gone);
@@ -126,12 +188,14 @@ impl Reconciler {
         if mutant::is(Mutant::RoomNotDeleted) {
             return Ok(());
         }
-        self.budget.spend(1.0).await;
+        let budget = &self.budget;
         let deletion = if room.sid.is_some() {
-            self.rooms.delete(&room).await
+            self.rooms.delete_within(&room, budget).await
         } else {
             let gives_up = room.horizon.unwrap_or(room.planned_at);
-            self.rooms.delete_unconfirmed(&mut room, gives_up).await
+            self.rooms
+                .delete_unconfirmed(&mut room, gives_up, Some(budget))
+                .await
         };
         match deletion {
             Deletion::Gone => {
@@ -234,7 +298,7 @@ impl Reconciler {
             Talk::Unheard(_) | Talk::Nobody => After::Over,
         };
         let held_again = room.leg_seen || after == After::Silent;
-        match self.rooms.delete(&room).await {
+        match self.rooms.delete_within(&room, &self.budget).await {
             Deletion::Gone => {
                 self.gaps.found(Gap::RoomStarted);
                 self.rooms.log_late(&room);

@@ -161,7 +161,7 @@ impl Reconciler {
             return Ok(());
         }
         let room = stranger(&routing, name, seen, self.ledger.now());
-        if self.rooms.delete(&room).await == Deletion::Gone {
+        if self.rooms.delete_within(&room, &self.budget).await == Deletion::Gone {
             self.gaps.found(Gap::RoomStarted);
             self.rooms.log_late(&room);
         }

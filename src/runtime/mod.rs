@@ -6,8 +6,10 @@
 
 pub mod budget;
 pub mod clock;
+pub mod files;
 pub mod ids;
 pub mod life;
 pub(crate) mod mutant;
 pub mod stop;
+pub mod streak;
 pub mod tasks;

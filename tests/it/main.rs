@@ -37,6 +37,8 @@ mod reconcile;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]
+mod refused;
+#[cfg(test)]
 mod rooms;
 #[cfg(test)]
 mod sandbox;

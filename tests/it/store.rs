@@ -2,6 +2,7 @@
 
 mod disk;
 mod faults;
+mod log;
 mod paths;
 mod speed;
 

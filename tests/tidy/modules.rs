@@ -9,7 +9,7 @@ use super::source::File;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("runtime", &["model"]),
-    ("config", &["model"]),
+    ("config", &["model", "runtime"]),
     ("ledger", &["model", "runtime"]),
     ("provider", &["model", "runtime"]),
     ("telemetry", &["config", "ledger", "model"]),

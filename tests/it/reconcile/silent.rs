@@ -114,3 +114,43 @@ async fn a_room_for_which_a_node_answers_is_given_up_never() {
     sleep(s(60)).await;
     assert_eq!(lab.rooms.causes(), ["outlived"]);
 }
+
+/// Each of them is waited for as long as its question takes, and sixteen at once: no other
+/// room has to.
+#[tokio::test(start_paused = true)]
+async fn rooms_of_which_nobody_says_anything_hold_up_no_other() {
+    const SILENT: usize = 128;
+    // The room is still there when it is to be deleted.
+    let quick = "[reconcile]\nsilent_look = \"2s\"\n[agent]\nlinger = \"1s\"\n";
+    let config = format!("{IMPATIENT}{quick}");
+    let lab = Lab::with(1, &config, |_| {});
+    let alive = lab.node().await;
+    let names: Vec<String> = (0..SILENT).map(|n| format!("silent{n}")).collect();
+    for (n, name) in names.iter().enumerate() {
+        alive
+            .place(lab.call(name, &format!("+99912345{n:03}00")))
+            .await;
+        sleep(Duration::from_millis(200)).await;
+    }
+    for name in &names {
+        alive.until(name, |a| a.placed.is_some()).await;
+    }
+    sleep(s(4)).await;
+    lab.fault(Fault::named("redis_flush"));
+    for name in &names {
+        alive.until(name, |a| !a.state.holds()).await;
+    }
+    let before = asked(&lab).1;
+    sleep(s(30)).await;
+    let questions = asked(&lab).1 - before;
+    assert!(questions > 100, "{questions} questions that nobody answers");
+    alive.place(lab.call("a", ANSWERS)).await;
+    alive.until_state("a", State::Ended).await;
+    let begun = Instant::now();
+    while room(&alive).await.state == RoomState::Closing {
+        sleep(Duration::from_millis(100)).await;
+    }
+    let late = begun.elapsed().saturating_sub(lab.config.agent.linger);
+    assert!(late < s(2), "{late:?} after its time");
+    lab.assert_promises();
+}

@@ -1,8 +1,13 @@
 //! What a process that is surely dead has dialed: taken over at once, and never dialed again.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use ringonce::ledger::store::memory::{Call, Fate, Scripted};
+use ringonce::ledger::store::{Kind, Store};
 use ringonce::model::attempt::{Attempt, Cause, Passage, State};
+use ringonce::runtime::life::Life;
 use tokio::time::sleep;
 
 use crate::world::{Alive, Lab};
@@ -32,6 +37,23 @@ async fn killed_while_it_rings(lab: &Lab, to: &str, later: Duration) -> Alive {
     alive.kill().await;
     sleep(later).await;
     lab.node().await
+}
+
+/// A store that refuses the first writes of an attempt, as on a disk that is full for a moment.
+fn refuses_twice(lab: &Lab) -> Arc<dyn Store> {
+    let refusals = AtomicU32::new(2);
+    let script = Scripted(move |call: Call<'_>| {
+        let of_an_attempt = matches!(call, Call::Commit(_, commit)
+            if commit.put.iter().any(|put| put.key.kind() == Kind::Attempt));
+        let fewer = |left: u32| left.checked_sub(1);
+        if of_an_attempt
+            && (refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer)).is_ok()
+        {
+            return Fate::not_applied();
+        }
+        Fate::default()
+    });
+    Arc::new(lab.store.reopen().scripted(Arc::new(script)))
 }
 
 fn window_end(attempt: &Attempt) -> ringonce::model::time::Time {
@@ -101,4 +123,24 @@ async fn what_the_new_process_begins_is_not_taken_for_the_old_ones() {
         "{attempt:?}"
     );
     assert_eq!(attempt.tries, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_takeover_that_the_store_refuses_is_tried_again_and_not_left_to_the_window() {
+    let lab = lab();
+    let alive = lab.node().await;
+    alive.place(lab.call("a", SLOWLY)).await;
+    sleep(s(5)).await;
+    alive.kill().await;
+    sleep(s(8)).await;
+    let begun = lab.now();
+    let alive = lab.node_on(refuses_twice(&lab), None, Life::new()).await;
+    let attempt = alive.until_state("a", State::Answered).await;
+    assert!(attempt.since.since(begun) < s(5), "{attempt:?}");
+    assert!(attempt.since < window_end(&attempt));
+    alive.until_state("a", State::Ended).await;
+    lab.until_no_rooms(s(60)).await;
+    assert_eq!(lab.sip_calls_of("a"), 1);
+    lab.rooms.assert_paired();
+    lab.assert_promises();
 }

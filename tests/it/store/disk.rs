@@ -388,23 +388,3 @@ async fn a_full_disk_refuses_one_commit_and_loses_none() {
     let again = store.commit(P, &refused).await;
     assert!(matches!(again, Ok(Committed::Applied(_))), "{again:?}");
 }
-
-#[tokio::test]
-async fn the_log_of_the_file_stays_short_under_load() {
-    let place = Place::new();
-    let options = Options {
-        checkpoint_pages: 16,
-        group: 4,
-        ..Options::default()
-    };
-    let store = place.open_with(&options, BORN).unwrap();
-    let log = place.folder.path().join("ringonce.db-wal");
-    let mut longest = 0;
-    for n in 0..400_u128 {
-        let commit = commit_of(&store, n + 1, &n.to_string(), 600);
-        store.commit(P, &commit).await.unwrap();
-        longest = longest.max(fs::metadata(&log).unwrap().len() / 4096);
-    }
-    // Four times the soft limit, and what the one group beyond it wrote.
-    assert!(longest < 128, "{longest} pages");
-}

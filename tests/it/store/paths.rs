@@ -63,3 +63,33 @@ fn what_can_be_no_store_is_told_with_the_remedy() {
     let open = || Sqlite::open(&within("empty"), &Options::default(), NOW, &ids);
     open().unwrap();
 }
+
+/// What stands where the lock is to be is told for what it is, and the store beside it is left
+/// alone.
+#[test]
+fn what_can_be_no_lock_is_told_with_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = RandomIds::seeded(7);
+    let store = folder.path().join("calls.db");
+    let lock = folder.path().join("calls.db.lock");
+    let open = || Sqlite::open(&store, &Options::default(), NOW, &ids);
+    let pipe = || {
+        let made = Command::new("mkfifo").arg(&lock).status();
+        assert!(made.unwrap().success());
+    };
+    let told = |what: &str| {
+        let text = open().unwrap_err().to_string();
+        let said = format!("calls.db.lock is {what}, and a file");
+        assert!(text.contains(&said), "{text}");
+        assert!(text.contains("remove it, or give the store"), "{text}");
+        assert!(!store.exists());
+        fs::remove_file(&lock).unwrap();
+    };
+    pipe();
+    told("a pipe");
+    symlink("/dev/null", &lock).unwrap();
+    told("a device");
+    symlink("unmounted/lock", &lock).unwrap();
+    told("a link that leads nowhere");
+    open().unwrap();
+}

@@ -14,6 +14,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 pub(crate) struct RoomLog {
     heard: Arc<Mutex<BTreeMap<String, Heard>>>,
     stuck: Arc<Mutex<Vec<String>>>,
+    events: Arc<Mutex<BTreeMap<String, u32>>>,
     _guard: DefaultGuard,
 }
 
@@ -29,6 +30,7 @@ struct Heard {
 struct Ear {
     heard: Arc<Mutex<BTreeMap<String, Heard>>>,
     stuck: Arc<Mutex<Vec<String>>>,
+    events: Arc<Mutex<BTreeMap<String, u32>>>,
 }
 
 #[derive(Default)]
@@ -49,6 +51,7 @@ impl<S: Subscriber> Layer<S> for Ear {
         let mut fields = Fields::default();
         event.record(&mut fields);
         let of = |name| fields.0.get(name).cloned().unwrap_or_default();
+        *self.events.lock().unwrap().entry(of("event")).or_default() += 1;
         if of("event") == "room.stuck" {
             self.stuck.lock().unwrap().push(of("room"));
         }
@@ -68,15 +71,17 @@ impl<S: Subscriber> Layer<S> for Ear {
 
 impl RoomLog {
     pub(crate) fn listen() -> Self {
-        let (heard, stuck) = (Arc::default(), Arc::default());
+        let (heard, stuck, events) = (Arc::default(), Arc::default(), Arc::default());
         let ear = Ear {
             heard: Arc::clone(&heard),
             stuck: Arc::clone(&stuck),
+            events: Arc::clone(&events),
         };
         let guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(ear));
         Self {
             heard,
             stuck,
+            events,
             _guard: guard,
         }
     }
@@ -101,6 +106,12 @@ impl RoomLog {
     /// The rooms of which an alarm said that they cannot be deleted, once for each alarm.
     pub(crate) fn stuck(&self) -> Vec<String> {
         self.stuck.lock().unwrap().clone()
+    }
+
+    /// How often an event was logged.
+    pub(crate) fn said(&self, event: &str) -> u32 {
+        let events = self.events.lock().unwrap();
+        events.get(event).copied().unwrap_or(0)
     }
 
     fn assert(&self, sound: impl Fn(usize) -> bool) {

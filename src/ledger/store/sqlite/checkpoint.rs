@@ -1,24 +1,47 @@
-//! The thread that moves the write-ahead log into the file.
+//! The thread that moves the write-ahead log into the file, and what helps it.
 //!
 //! Passively: it waits for nobody and nobody waits for it. Under load without a pause it
 //! never catches up with the writer, and the log would grow without end; so beyond
 //! [`HARD`] times the soft limit the writer moves the small rest itself, between two
 //! groups, after which it begins the log anew.
+//!
+//! The log must not fill the disk either. It is given back only once all of it is in the file,
+//! and the file has to grow for that: on a disk that the log alone has filled, nothing could
+//! ever be written again. So while little is left the writer moves the log after every few
+//! pages; and where a commit found no space all the same, it tries that once more.
 
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
 
 use rusqlite::Connection;
+use tokio::time::Instant;
 
 use super::fault::Fault;
+use super::open::BUSY;
+use crate::runtime::streak::Streak;
 
 /// How many times the soft limit the log may reach.
 const HARD: i64 = 4;
+/// Pages of the log that are worth two `fsync`s while little is left on the disk.
+const FEW: i64 = 64;
+/// Between two tries to give the log back that were in vain: each may cost two `fsync`s.
+const AGAIN: Duration = Duration::from_secs(1);
 
-/// What the writer knows of the log's length.
+/// What the writer knows of the log's length, and of the disk.
 #[derive(Debug)]
 pub(super) struct Pressure {
     poke: SyncSender<()>,
     soft: i64,
+    path: PathBuf,
+    /// The bytes that shall stay free on the disk, beside those that moving the log takes.
+    spare: u64,
+    /// Whether it was said that less is free.
+    told: bool,
+    /// When the log may be given back again, after that was in vain.
+    again: Option<Instant>,
+    /// How often it was.
+    vain: Streak,
 }
 
 /// Pages in the log, and how many of them are in the file already.
@@ -27,26 +50,122 @@ struct Log {
     moved: i64,
 }
 
+impl Log {
+    const fn is_moved(&self) -> bool {
+        self.pages == self.moved
+    }
+}
+
 impl Pressure {
     /// And the other end, for the checkpointer. One poke waits at most; more say nothing new.
-    pub(super) fn new(pages: u32) -> (Self, Receiver<()>) {
+    /// `path`: the file, which has `spare` bytes of its disk for its growth.
+    pub(super) fn new(pages: u32, path: &Path, spare: u64) -> (Self, Receiver<()>) {
         let (poke, pokes) = sync_channel(1);
-        let soft = i64::from(pages.max(1));
-        (Self { poke, soft }, pokes)
+        let pressure = Self {
+            poke,
+            soft: i64::from(pages.max(1)),
+            path: path.to_owned(),
+            spare,
+            told: false,
+            again: None,
+            vain: Streak::default(),
+        };
+        (pressure, pokes)
     }
 
     /// Called by the writer between two groups.
-    pub(super) fn relieve(&self, conn: &Connection) {
+    pub(super) fn relieve(&mut self, conn: &Connection) {
         let Ok(log) = checkpoint(conn, "PRAGMA wal_checkpoint(NOOP)") else {
             return; // The next group asks again.
         };
-        if log.pages >= self.soft.saturating_mul(HARD) {
+        let left = log.pages - log.moved;
+        let few = FEW.unsigned_abs() * PAGE;
+        // At the very end every commit is moved, lest it takes the place that moving it needs.
+        if left > 0 && (self.tight(log.pages)).is_some_and(|free| left >= FEW || free < few) {
+            let _whole = self.give_back(conn);
+        } else if log.pages >= self.soft.saturating_mul(HARD) {
             moved(checkpoint(conn, "PRAGMA wal_checkpoint(PASSIVE)"));
-        } else if log.pages - log.moved >= self.soft {
+        } else if left >= self.soft {
             // Full: it has been poked already. Closed: the store closes.
             let _poked = self.poke.try_send(());
         }
     }
+
+    /// Called by the writer after a commit for which no space was left: whether another try is
+    /// worth its while.
+    pub(super) fn make_room(&mut self, conn: &Connection) -> bool {
+        let whole = self.give_back(conn);
+        // The log need not have been what was in the way.
+        self.again.get_or_insert(Instant::now() + AGAIN);
+        whole
+    }
+
+    /// Moves the whole log into the file; whether that came to its end.
+    fn give_back(&mut self, conn: &Connection) -> bool {
+        if self.again.is_some_and(|again| Instant::now() < again) {
+            return false;
+        }
+        let end = truncate(conn);
+        let whole = end.as_ref().is_ok_and(Log::is_moved);
+        match end {
+            Ok(_) => {
+                let _told = self.vain.ended();
+            }
+            Err(error) if self.vain.failed().is_some() => moved(Err(error)),
+            Err(_) => {}
+        }
+        self.again = (!whole).then(|| Instant::now() + AGAIN);
+        whole
+    }
+
+    /// If so little is left that a log of `pages` could soon not be moved any more: the bytes
+    /// that are free beside those that this takes. In the worst case each page makes the file
+    /// longer.
+    fn tight(&mut self, pages: i64) -> Option<u64> {
+        let free = free(&self.path)?;
+        let log = pages.unsigned_abs().saturating_mul(PAGE);
+        let tight = free < log.saturating_add(self.spare);
+        if tight && !self.told {
+            self.told = true;
+            tracing::warn!(
+                event = "store.tight",
+                free_bytes = free,
+                "little space is left on the store's disk, and without any nothing is dialed; \
+                 free some. Until then the store writes more slowly"
+            );
+        }
+        // Twice as much, lest it is said anew with every few pages.
+        self.told &= free < log.saturating_add(self.spare).saturating_mul(2);
+        tight.then(|| free.saturating_sub(log))
+    }
+}
+
+/// Bytes of a page: `SQLite`'s default, with which every store is made.
+pub(super) const PAGE: u64 = 4096;
+
+/// Bytes that are left for us on the disk of `path`.
+fn free(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Gives the log's place on the disk back; whether that came to its end.
+pub(super) fn make_room(conn: &Connection) -> bool {
+    truncate(conn).is_ok_and(|log| log.is_moved())
+}
+
+/// Bytes by which the file has to grow before the log can be given back.
+pub(super) fn growth(conn: &Connection, path: &Path) -> Option<u64> {
+    let pages: i64 = conn
+        .pragma_query_value(None, "page_count", |row| row.get(0))
+        .ok()?;
+    let has = std::fs::metadata(path).ok()?.len();
+    Some(
+        pages
+            .unsigned_abs()
+            .saturating_mul(PAGE)
+            .saturating_sub(has),
+    )
 }
 
 /// Works until the writer is gone.
@@ -61,6 +180,15 @@ pub(super) fn run(conn: &Connection, pokes: &Receiver<()>) {
 /// would then lack what the log still has.
 pub(super) fn finish(conn: &Connection) {
     moved(checkpoint(conn, "PRAGMA wal_checkpoint(TRUNCATE)"));
+}
+
+/// Moves the whole log into the file and gives its place back. Whoever reads may need the log
+/// for longer, and is not waited for.
+fn truncate(conn: &Connection) -> Result<Log, Fault> {
+    conn.busy_timeout(Duration::ZERO)?;
+    let end = checkpoint(conn, "PRAGMA wal_checkpoint(TRUNCATE)");
+    conn.busy_timeout(BUSY)?;
+    end
 }
 
 fn moved(end: Result<Log, Fault>) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::open::OpenError;
+use super::unopened::OpenError;
 
 /// What a copy does not keep: the inode, and when it was born where the file system tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,21 +41,26 @@ pub(super) fn real(path: &Path) -> PathBuf {
 /// end; a folder has links of its own; a device forgets; and a link that leads nowhere is, as a
 /// rule, a disk that was not mounted, whose place must not be taken by a new store.
 pub(super) fn fits(path: &Path) -> Result<(), OpenError> {
-    let what = match std::fs::metadata(path) {
-        Ok(meta) if meta.is_file() => return Ok(()),
-        Ok(meta) => kind(meta.file_type()),
+    match other_than_file(path)? {
+        None => Ok(()),
+        Some(what) => Err(OpenError::NotAFile {
+            path: path.to_owned(),
+            what,
+        }),
+    }
+}
+
+/// What stands at `path`, if it is neither a file nor nothing.
+fn other_than_file(path: &Path) -> Result<Option<&'static str>, OpenError> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_file() => Ok(None),
+        Ok(meta) => Ok(Some(kind(meta.file_type()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if std::fs::symlink_metadata(path).is_err() {
-                return Ok(());
-            }
-            "a link that leads nowhere"
+            let is_link = std::fs::symlink_metadata(path).is_ok();
+            Ok(is_link.then_some("a link that leads nowhere"))
         }
-        Err(why) => return Err(OpenError::io(path, why)),
-    };
-    Err(OpenError::NotAFile {
-        path: path.to_owned(),
-        what,
-    })
+        Err(why) => Err(OpenError::io(path, why)),
+    }
 }
 
 fn kind(of: FileType) -> &'static str {
@@ -83,6 +88,9 @@ impl Lock {
     /// Takes the lock beside the database at `path`, or says who has it.
     pub(super) fn take(path: &Path) -> Result<Self, OpenError> {
         let beside = lock_path(path);
+        if let Some(what) = other_than_file(&beside)? {
+            return Err(OpenError::NoLock { path: beside, what });
+        }
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -106,7 +114,12 @@ impl Lock {
         let named = file
             .set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()));
-        named.map_err(|why| OpenError::io(&beside, why))?;
+        // The lock holds without a name in it, also on a full disk.
+        if let Err(why) = named
+            && why.kind() != io::ErrorKind::StorageFull
+        {
+            return Err(OpenError::io(&beside, why));
+        }
         Ok(Self {
             file,
             database: None,

@@ -16,9 +16,10 @@ use super::checkpoint::{self, Pressure};
 use super::fault::Fault;
 use super::file::Lock;
 use super::inspect;
-use super::open::{self, OpenError, Options};
+use super::open::{self, Options};
 use super::read;
 use super::readers::{self, Read, Reads};
+use super::unopened::OpenError;
 use super::writer::{Ask, Work, Writer};
 use crate::ledger::store::{
     Bounds, Commit, Committed, Epoch, Error, Failure, Info, Key, Logged, Page, Position, Queue,
@@ -91,7 +92,7 @@ impl Sqlite {
             })?;
         }
 
-        let (pressure, pokes) = Pressure::new(options.checkpoint_pages);
+        let (pressure, pokes) = Pressure::new(options.checkpoint_pages, path, options.spare_bytes);
         let conn = connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         start(path, "store-checkpoint", alive(), conn, move |conn| {
             checkpoint::run(&conn, &pokes);

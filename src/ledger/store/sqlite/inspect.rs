@@ -5,7 +5,8 @@ use std::path::Path;
 use rusqlite::OpenFlags;
 
 use super::fault::Fault;
-use super::open::{self, OpenError, Options};
+use super::open::{self, Options};
+use super::unopened::OpenError;
 use super::{file, read, schema};
 use crate::ledger::store::{Epoch, Failure, Info, Page, Scan};
 use crate::model::time::Time;

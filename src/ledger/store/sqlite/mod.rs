@@ -6,7 +6,8 @@
 //!   the disk (`WAL`, `synchronous=FULL`): one `fsync` for all. A full queue answers
 //!   [`Busy`](super::Failure::Busy) at once.
 //! - A few threads read, each on a connection of its own, so that no read waits for a disk.
-//! - One thread moves the write-ahead log into the file, passively.
+//! - One thread moves the write-ahead log into the file, passively; while little is left on
+//!   the disk, the writer does.
 //! - A lock file beside the database proves that no other process serves from it. Not the
 //!   database itself: closing any descriptor of it would drop `SQLite`'s own locks.
 //! - The file's inode and birth time are kept inside it. Another one is a copy, and a copy
@@ -31,8 +32,10 @@ mod open;
 mod read;
 mod readers;
 mod schema;
+mod unopened;
 mod writer;
 
 pub use handle::Sqlite;
 pub use inspect::{adopt, inspect, peek, restored};
-pub use open::{OpenError, Options};
+pub use open::Options;
+pub use unopened::OpenError;

@@ -1,15 +1,16 @@
 //! Opening a file: what it may be, and what to do about each reason that it cannot be.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::checkpoint;
 use super::fault::{Fault, Trouble, trouble};
 use super::file::{self, Identity, Lock};
 use super::schema::{self, Found};
+use super::unopened::OpenError;
 use crate::ledger::store::{Epoch, Failure};
 use crate::model::time::Time;
 use crate::runtime::ids::Ids;
@@ -28,6 +29,9 @@ pub struct Options {
     pub reads: usize,
     /// Pages of the write-ahead log (4 KiB each) from which it is moved into the file.
     pub checkpoint_pages: u32,
+    /// While less is free on the disk than the log has, and so many bytes, the log is moved
+    /// after every few pages. At a kilobyte a commit the default is for eight thousand of them.
+    pub spare_bytes: u64,
     /// Cache of the writer and of each reader, in KiB.
     pub cache_kib: u32,
     /// Most bytes of the file, beyond which writes answer `Full`; `None` for the disk's own
@@ -50,188 +54,11 @@ impl Default for Options {
             readers: 2,
             reads: 1024,
             checkpoint_pages: 4096,
+            spare_bytes: 8 << 20,
             cache_kib: 16 * 1024,
             max_bytes: None,
             check_bytes: 16 << 20,
             forget_leases: false,
-        }
-    }
-}
-
-/// Why a store could not be opened, and the remedy.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Another process serves from it.
-    #[error(
-        "{path} is held by another ringonce{}; stop that one first, or give this one another file",
-        holder.map(|pid| format!(" (process {pid})")).unwrap_or_default()
-    )]
-    Held {
-        /// The database.
-        path: PathBuf,
-        /// The holder's process id, as it wrote it down.
-        holder: Option<u32>,
-    },
-    /// Something else than a file stands there.
-    #[error(
-        "{path} is {what}, and a store is one file; give the path of one on a local disk, or of \
-         one that does not exist yet"
-    )]
-    NotAFile {
-        /// The path.
-        path: PathBuf,
-        /// What stands there, with its article.
-        what: &'static str,
-    },
-    /// No file can be made there.
-    #[error(
-        "no file can be made at {path} ({why}), and a store has several beside each other; give a \
-         path in a folder on a local disk that this user may write to"
-    )]
-    NoFile {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        why: io::Error,
-    },
-    /// It has several names.
-    #[error(
-        "{path} has {links} names (hard links), and what is written under one is not seen under \
-         another, so that a call could ring twice; remove all names but one"
-    )]
-    Linked {
-        /// The file.
-        path: PathBuf,
-        /// How many names it has.
-        links: u64,
-    },
-    /// It cannot be written.
-    #[error("{path} is read-only; make the file and its folder writable for this user")]
-    ReadOnly {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The disk is full.
-    #[error("no space is left for {path}; free some on its disk, or raise the store's limit")]
-    Full {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It is no database of ours.
-    #[error(
-        "{path} is not a ringonce store; give the path of one, or of a file that does not exist yet"
-    )]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It is damaged.
-    #[error("{path} is damaged ({what}); restore a backup and run `ringonce store restored`")]
-    Corrupt {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        what: String,
-    },
-    /// It was written by a newer program.
-    #[error("{path} has format {found}, and this program knows {known}; start the newer program")]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: i32,
-        /// The newest format that this program knows.
-        known: i32,
-    },
-    /// There is none, where one must be.
-    #[error("there is no store at {path}; check the path, `ringonce serve` makes it")]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Its folder cannot be made.
-    #[error(
-        "the folder {path} cannot be made: {why}; make it, for this user, or give another path"
-    )]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// Why.
-        why: io::Error,
-    },
-    /// Another error of the file system.
-    #[error("{path} cannot be used: {why}; give the path of a file on a local disk")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        why: io::Error,
-    },
-    /// Another error of `SQLite`.
-    #[error(
-        "{path} cannot be opened: {why}; see that it lies on a local disk, and that this is well"
-    )]
-    Sqlite {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        why: rusqlite::Error,
-    },
-}
-
-impl OpenError {
-    pub(super) fn io(path: &Path, why: io::Error) -> Self {
-        let path = path.to_owned();
-        let is = |kinds: &[io::ErrorKind]| kinds.contains(&why.kind());
-        if is(&[
-            io::ErrorKind::PermissionDenied,
-            io::ErrorKind::ReadOnlyFilesystem,
-        ]) {
-            Self::ReadOnly { path }
-        } else if is(&[io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded]) {
-            Self::Full { path }
-        } else if is(&[io::ErrorKind::NotFound]) {
-            Self::Missing { path }
-        } else {
-            Self::Io { path, why }
-        }
-    }
-
-    /// Of a file that is to be made where none is.
-    pub(super) fn making(path: &Path, why: io::Error) -> Self {
-        // The folder is there, so it is one in which nothing can be made, as /proc.
-        if why.kind() == io::ErrorKind::NotFound {
-            let path = path.to_owned();
-            return Self::NoFile { path, why };
-        }
-        Self::io(path, why)
-    }
-
-    pub(super) fn sql(path: &Path, why: rusqlite::Error) -> Self {
-        let path = path.to_owned();
-        match trouble(&why) {
-            Trouble::Full => Self::Full { path },
-            Trouble::ReadOnly => Self::ReadOnly { path },
-            Trouble::NotADatabase => Self::Foreign { path },
-            Trouble::Corrupt => Self::Corrupt {
-                path,
-                what: why.to_string(),
-            },
-            Trouble::Io | Trouble::Other => Self::Sqlite { path, why },
-        }
-    }
-
-    pub(super) fn fault(path: &Path, fault: Fault) -> Self {
-        match fault {
-            Fault::Sql(error) => Self::sql(path, error),
-            Fault::Refused(Failure::Corrupt(what)) => Self::Corrupt {
-                path: path.to_owned(),
-                what,
-            },
-            Fault::Refused(failure) => Self::Corrupt {
-                path: path.to_owned(),
-                what: failure.to_string(),
-            },
         }
     }
 }
@@ -283,11 +110,20 @@ pub(super) fn open(
     if found == Found::Ours {
         check(path, &conn, options.check_bytes)?;
     }
-    let (epoch, version) = settle(&mut conn, found, identity, now, ids)
-        .map_err(|fault| OpenError::fault(path, fault))?;
+    let mut settled = settle(&mut conn, found, identity, now, ids);
+    if settled.as_ref().is_err_and(is_full) && checkpoint::make_room(&conn) {
+        settled = settle(&mut conn, found, identity, now, ids);
+    }
+    let (epoch, version) = settled.map_err(|fault| {
+        if is_full(&fault) {
+            let least = checkpoint::growth(&conn, path).map(|growth| growth + ROOM);
+            let path = path.clone();
+            return OpenError::Full { path, least };
+        }
+        OpenError::fault(path, fault)
+    })?;
     if options.forget_leases {
-        let again = "UPDATE record SET wake = due WHERE wake IS NOT NULL AND wake > due";
-        conn.execute(again, []).map_err(sql)?;
+        forget_leases(&conn).map_err(|fault| OpenError::fault(path, fault))?;
     }
     Ok(Opened {
         path: path.clone(),
@@ -299,6 +135,43 @@ pub(super) fn open(
     })
 }
 
+/// On a full disk they are kept: they only put off, and whoever asks is answered by what the
+/// store has.
+fn forget_leases(conn: &Connection) -> Result<(), Fault> {
+    let forget = || -> Result<(), Fault> {
+        let again = "UPDATE record SET wake = due WHERE wake IS NOT NULL AND wake > due";
+        conn.execute(again, [])?;
+        Ok(())
+    };
+    let mut forgotten = forget();
+    if forgotten.as_ref().is_err_and(is_full) && checkpoint::make_room(conn) {
+        forgotten = forget();
+    }
+    if forgotten.as_ref().is_err_and(is_full) {
+        tracing::warn!(
+            event = "store.full",
+            "no space is left on the store's disk: what is known is answered, and nothing is \
+             admitted or dialed; free some"
+        );
+        return Ok(());
+    }
+    forgotten
+}
+
+/// Bytes with which a store can go on, beside those that moving its log takes.
+const ROOM: u64 = 1 << 20;
+
+fn is_full(fault: &Fault) -> bool {
+    match fault {
+        Fault::Sql(error) => trouble(error) == Trouble::Full,
+        Fault::Refused(failure) => *failure == Failure::Full,
+    }
+}
+
+/// How long a statement waits for a lock. A checkpoint or another process that inspects holds
+/// one for moments only.
+pub(super) const BUSY: Duration = Duration::from_secs(5);
+
 /// A connection to the file at `path`. Without mutexes: each belongs to one thread.
 pub(super) fn connect(
     path: &Path,
@@ -307,8 +180,7 @@ pub(super) fn connect(
 ) -> Result<Connection, OpenError> {
     let open = || {
         let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        // A checkpoint or another process that inspects holds a lock for moments only.
-        conn.busy_timeout(Duration::from_secs(5))?;
+        conn.busy_timeout(BUSY)?;
         conn.set_prepared_statement_cache_capacity(64);
         // Without it SQLite looks at what is bound and compiles a statement anew for each
         // other value, since a partial index may fit one and not another. Ours fit all.
@@ -340,6 +212,9 @@ fn prepare(conn: &Connection, options: &Options) -> rusqlite::Result<()> {
     conn.pragma_update(None, "synchronous", "FULL")?;
     // The checkpointer does it, on its own connection.
     conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // A reader that took long has let the log grow, and it is cut when it begins anew.
+    let limit = i64::from(options.checkpoint_pages) * checkpoint::PAGE.cast_signed();
+    conn.pragma_update_and_check(None, "journal_size_limit", limit, |_| Ok(()))?;
     if let Some(bytes) = options.max_bytes {
         let page: i64 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);

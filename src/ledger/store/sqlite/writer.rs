@@ -102,7 +102,12 @@ impl Writer {
     }
 
     fn group(&mut self, group: &mut Vec<Box<dyn Work>>) {
-        let ends = match self.apply(group) {
+        let mut applied = self.apply(group);
+        // The log may have filled the disk all by itself, and gives its place back.
+        if matches!(&applied, Err(stop) if stop.is_full()) && self.pressure.make_room(&self.conn) {
+            applied = self.apply(group);
+        }
+        let ends = match applied {
             Ok(ends) => ends,
             Err(Stop::All(error)) => vec![Err(error); group.len()],
             // One of them failed after it had written. The transaction is gone with all of
@@ -212,6 +217,15 @@ enum Stop {
     All(Error),
     /// A piece failed after it had written, and others were with it.
     One,
+}
+
+impl Stop {
+    fn is_full(&self) -> bool {
+        match self {
+            Self::All(error) => *error == Error::NotApplied(Failure::Full),
+            Self::One => false,
+        }
+    }
 }
 
 impl From<Error> for Stop {
