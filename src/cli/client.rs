@@ -103,6 +103,19 @@ impl From<anyhow::Error> for Failed {
 
 /// Says on stderr why a call failed and what to do, and gives the exit code.
 pub(super) fn failed(status: &Status) -> ExitCode {
+    failed_because(status, |reason| {
+        (reason == Reason::AttemptNotFound).then(|| NOT_FOUND.to_owned())
+    });
+    ExitCode::from(exit_code(status.code()))
+}
+
+/// The remedy that the API names is for schedulers; whoever types an id may have mistyped it.
+pub(super) const NOT_FOUND: &str = "Look for a typo in the attempt's id and in --workspace: \
+    `ringonce call list` shows what there is.";
+
+/// Says on stderr why a call failed, and what to do: in the words of `instead` where the
+/// command knows better than the API.
+pub(super) fn failed_because(status: &Status, instead: impl Fn(Reason) -> Option<String>) {
     let details = status.get_error_details();
     if let Some(bad) = details.bad_request() {
         for violation in &bad.field_violations {
@@ -117,9 +130,9 @@ pub(super) fn failed(status: &Status) -> ExitCode {
         .filter(|info| info.domain == DOMAIN)
         .and_then(|info| Reason::of_name(&info.reason));
     if let Some(reason) = remedy {
-        output::note(&format!("hint: {} ({})", reason.remedy(), reason.name()));
+        let remedy = instead(reason).unwrap_or_else(|| reason.remedy().to_owned());
+        output::note(&format!("hint: {remedy} ({})", reason.name()));
     }
-    ExitCode::from(exit_code(status.code()))
 }
 
 /// tonic's client says CANCELLED when its own timer wins, which reads as if somebody had
@@ -133,18 +146,18 @@ fn sentence(status: &Status) -> &str {
 }
 
 /// What the codes mean for a script. CANCELLED, `DEADLINE_EXCEEDED` and INTERNAL say nothing
-/// about what was decided.
-const fn exit_code(code: Code) -> u8 {
+/// about what was decided; a proxy that lets nobody in has decided nothing.
+pub(super) const fn exit_code(code: Code) -> u8 {
     match code {
         Code::Ok => output::DONE,
         Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented => output::USAGE,
-        Code::NotFound
+        Code::NotFound | Code::FailedPrecondition => output::FAILED,
+        Code::Unavailable
+        | Code::ResourceExhausted
         | Code::AlreadyExists
-        | Code::FailedPrecondition
         | Code::PermissionDenied
         | Code::Unauthenticated
-        | Code::Aborted => output::FAILED,
-        Code::Unavailable | Code::ResourceExhausted => output::UNREACHABLE,
+        | Code::Aborted => output::UNREACHABLE,
         Code::Cancelled
         | Code::Unknown
         | Code::DeadlineExceeded

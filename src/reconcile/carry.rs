@@ -55,10 +55,7 @@ impl Reconciler {
                 return self.close_seen(settled, sight).await;
             }
             Step::Over(ending) => {
-                let (gap, cause) = match ending {
-                    Ending::RoomGone => (Gap::RoomFinished, EndCause::RoomGone),
-                    Ending::CalleeGone => (Gap::Left, EndCause::LegLeft),
-                };
+                let (gap, cause) = ended_by(attempt, ending);
                 self.gaps.found(gap);
                 let settled = self
                     .settle_looked(attempt, rang, find(Finding::Over(cause)))
@@ -313,6 +310,17 @@ pub(super) fn end_cause(attempt: &Attempt) -> EndCause {
         Some(StopWhy::Cancel) if hangs_up(attempt) => EndCause::Canceled,
         Some(StopWhy::Cancel) | None => EndCause::RoomGone,
     }
+}
+
+/// What webhooks should have told of an end that a look found, and what it was. What is gone by
+/// a recorded stop did not end by itself.
+fn ended_by(attempt: &Attempt, ending: Ending) -> (Gap, EndCause) {
+    let (gap, by_itself) = match ending {
+        Ending::RoomGone => (Gap::RoomFinished, EndCause::RoomGone),
+        Ending::CalleeGone => (Gap::Left, EndCause::LegLeft),
+    };
+    let stopped = hangs_up(attempt).then(|| end_cause(attempt));
+    (gap, stopped.unwrap_or(by_itself))
 }
 
 /// A recorded stop hung up on an answered leg.

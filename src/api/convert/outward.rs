@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::enums;
 use super::explain::{explanation, follow_up, settles_at};
 use super::fields::timestamp;
+use super::stop;
 use crate::api::core::Version;
 use crate::api::limits::Limits;
 use crate::api::proto;
@@ -27,7 +28,8 @@ pub fn attempt(attempt: &Attempt, version: Version, now: Time, limits: &Limits) 
         reason: reason(attempt),
         explanation: explanation(attempt, settles, now),
         settle_time: settles.map(timestamp),
-        history: attempt.history.iter().map(transition).collect(),
+        history: history(attempt),
+        stop: stop::stop(attempt),
         etag: version.0.to_string(),
         r#try: number(attempt.tries),
         ..proto::Attempt::default()
@@ -90,6 +92,7 @@ fn reason(attempt: &Attempt) -> Option<proto::Reason> {
             .unwrap_or_default(),
         until: waiting.reason.until.map(timestamp),
         count: number(waiting.count),
+        holder_state: proto::attempt::State::Unspecified.into(),
     })
 }
 
@@ -166,6 +169,18 @@ const fn end_cause(cause: Option<EndCause>) -> proto::attempt::EndCause {
         Some(EndCause::Maximum) => proto::attempt::EndCause::Maximum,
         Some(EndCause::Resolved) => proto::attempt::EndCause::Resolved,
     }
+}
+
+/// Its changes; the one by which a cancel was carried out says who asked, and why.
+fn history(attempt: &Attempt) -> Vec<proto::Transition> {
+    let mut history: Vec<_> = attempt.history.iter().map(transition).collect();
+    if let (Some(last), Some(told)) = (history.last_mut(), stop::canceled(attempt)) {
+        if !last.evidence.is_empty() {
+            last.evidence.push_str("; ");
+        }
+        last.evidence.push_str(&told);
+    }
+    history
 }
 
 fn transition(transition: &Transition) -> proto::Transition {
