@@ -103,7 +103,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Faults> {
         match std::fs::read_to_string(path) {
             Ok(text) => layers.put_toml(&text, &origin, &mut faults),
             Err(error) => faults.push(Fault {
-                origin: Some(origin(1)),
+                origin: Some(origin(0)),
                 key: KeyPath::default(),
                 what: format!("cannot be read: {error}"),
                 remedy: "name a file that this process may read".to_owned(),
