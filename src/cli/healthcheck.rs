@@ -69,6 +69,6 @@ async fn ask(server: &str, service: String) -> anyhow::Result<ServingStatus> {
     {
         Ok(response) => Ok(response.into_inner().status()),
         Err(status) if status.code() == Code::NotFound => Ok(ServingStatus::ServiceUnknown),
-        Err(status) => Err(status.into()),
+        Err(status) => Err(anyhow::anyhow!(client::sentence(&status))),
     }
 }

@@ -126,7 +126,12 @@ pub(super) fn attempt_lines(attempt: &proto::Attempt) -> String {
             (at, line.trim_end().to_owned())
         })
         .collect();
-    if let Some(stop) = &attempt.stop {
+    // Where nothing was dialed the change of state is the stop, and tells who asked.
+    let at_once = |stop: &proto::Stop| {
+        let mut history = attempt.history.iter();
+        history.any(|change| change.to() == State::Canceled && change.time == stop.time)
+    };
+    if let Some(stop) = attempt.stop.as_ref().filter(|stop| !at_once(stop)) {
         let at = stop.time.map(|time| (time.seconds, time.nanos));
         // Before the change that carried it out, which may have the same time.
         let behind = lines.partition_point(|(other, _)| *other < at);

@@ -324,6 +324,13 @@ mod tests {
         assert_eq!(out.settle_time, Some(timestamp(soon)));
         says(&out, &["a person is asked soon after", &soon.to_string()]);
 
+        // An outage: the look itself is late.
+        open.look_at = Some(Time::from_secs(950));
+        says(
+            &shown(&open),
+            &["overdue since 1970-01-01T00:15:50Z", "ringonce status"],
+        );
+
         let out = shown(&of(State::NeedsReview));
         let closes = NOW.plus(Limits::default().review_hold);
         assert_eq!(out.settle_time, Some(timestamp(closes)));

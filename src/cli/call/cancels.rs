@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::flags::Mode;
 use crate::api::proto;
 use crate::cli::output::{attempt_line, state_name};
 use proto::CancelAttemptsResponse as Page;
@@ -55,21 +56,43 @@ pub(super) fn advice(response: &proto::CancelAttemptResponse) -> Option<String> 
 }
 
 /// What many cancels came to, over all pages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sum {
+    mode: Mode,
+    /// Nothing is canceled: what would be is shown.
+    dry_run: bool,
     attempts: usize,
     prevented: i64,
     pending: i64,
     late: i64,
     states: BTreeMap<i32, usize>,
+    /// Those in which somebody talks, and goes on.
     talking: usize,
+    /// Those that have gone further than the mode reaches; counted in a dry run.
+    beyond: usize,
     shown: usize,
 }
 
 impl Sum {
+    /// Of nothing yet.
+    pub(super) const fn new(mode: Mode, dry_run: bool) -> Self {
+        Self {
+            mode,
+            dry_run,
+            attempts: 0,
+            prevented: 0,
+            pending: 0,
+            late: 0,
+            states: BTreeMap::new(),
+            talking: 0,
+            beyond: 0,
+            shown: 0,
+        }
+    }
+
     /// Adds a page, and gives its lines: `PENDING a1 DIALING`, in a dry run `a1 DIALING` of
     /// the first few.
-    pub(super) fn page(&mut self, page: &Page, dry_run: bool) -> String {
+    pub(super) fn page(&mut self, page: &Page) -> String {
         self.attempts += page.attempt_ids.len();
         self.prevented += i64::from(page.prevented_count);
         self.pending += i64::from(page.pending_count);
@@ -78,12 +101,17 @@ impl Sum {
         for attempt in &page.attempts {
             *self.states.entry(attempt.state).or_default() += 1;
             let (id, state) = (&attempt.attempt_id, state_name(attempt.state()));
-            if attempt.result() == Told::TooLate && attempt.state() == State::Answered {
+            let beyond = !reaches(self.mode, attempt.state());
+            let spared = beyond && (self.dry_run || attempt.result() == Told::TooLate);
+            if spared && attempt.state() == State::Answered {
                 self.talking += 1;
             }
-            if !dry_run {
+            if !self.dry_run {
                 lines.push(format!("{} {id} {state}", result_name(attempt.result())));
-            } else if self.shown < SHOWN {
+                continue;
+            }
+            self.beyond += usize::from(beyond);
+            if self.shown < SHOWN {
                 self.shown += 1;
                 lines.push(format!("{id} {state}"));
             }
@@ -97,7 +125,7 @@ impl Sum {
     }
 
     /// `12 attempts: 10 prevented, 2 being stopped, 0 too late`, or of a dry run their states.
-    pub(super) fn text(&self, dry_run: bool) -> String {
+    pub(super) fn text(&self) -> String {
         let all = count(self.attempts);
         if self.attempts == 0 {
             return format!("{all}: nothing that is open matches");
@@ -109,7 +137,7 @@ impl Sum {
             })
             .collect();
         let states = states.join(", ");
-        if !dry_run {
+        if !self.dry_run {
             let (prevented, pending, late) = (self.prevented, self.pending, self.late);
             return format!(
                 "{all}: {prevented} prevented, {pending} being stopped, {late} too late; now {states}"
@@ -119,17 +147,38 @@ impl Sum {
             0 => String::new(),
             rest => format!("; {rest} more are not shown (--output json names all)"),
         };
-        format!("{all} would be canceled: {states}{rest}")
+        let beyond = match self.beyond {
+            0 => String::new(),
+            beyond => format!("; {beyond} of them gone further than this --mode reaches"),
+        };
+        format!("{all} would be asked to stop: {states}{beyond}{rest}")
     }
 
     /// What a person may do about those that go on.
     pub(super) fn advice(&self) -> Option<String> {
         (self.talking > 0).then(|| {
             format!(
-                "in {} somebody talks; the same with --mode hang-up ends them",
+                "in {} of them somebody talks; the same with --mode hang-up ends the call",
                 self.talking
             )
         })
+    }
+}
+
+/// Whether a cancel of `mode` stops what is in `state`.
+const fn reaches(mode: Mode, state: State) -> bool {
+    match state {
+        State::Dialing | State::Uncertain | State::NeedsReview => !matches!(mode, Mode::BeforeDial),
+        State::Answered => matches!(mode, Mode::HangUp),
+        State::Unspecified
+        | State::Queued
+        | State::Deferred
+        | State::Refused
+        | State::Reserved
+        | State::Ended
+        | State::NotConnected
+        | State::NotDialed
+        | State::Canceled => true,
     }
 }
 
@@ -170,42 +219,41 @@ mod tests {
 
     #[test]
     fn many_cancels_name_every_attempt_and_say_what_goes_on() {
-        let mut sum = Sum::default();
-        let lines = sum.page(
-            &page(&[
-                ("a1", Told::Prevented, State::Canceled),
-                ("a2", Told::TooLate, State::Answered),
-            ]),
-            false,
-        );
+        let mut sum = Sum::new(Mode::StopRinging, false);
+        let lines = sum.page(&page(&[
+            ("a1", Told::Prevented, State::Canceled),
+            ("a2", Told::TooLate, State::Answered),
+        ]));
         assert_eq!(lines, "PREVENTED a1 CANCELED\nTOO_LATE a2 ANSWERED");
-        sum.page(&page(&[("a3", Told::Pending, State::Dialing)]), false);
+        sum.page(&page(&[("a3", Told::Pending, State::Dialing)]));
         assert_eq!(
-            sum.text(false),
+            sum.text(),
             "3 attempts: 1 prevented, 1 being stopped, 1 too late; now 1 DIALING, 1 ANSWERED, \
              1 CANCELED"
         );
         assert!(sum.is_pending());
         assert!(sum.advice().unwrap().contains("--mode hang-up"));
-        let none = Sum::default().text(false);
+        let none = Sum::new(Mode::StopRinging, false).text();
         assert_eq!(none, "0 attempts: nothing that is open matches");
     }
 
     #[test]
     fn a_dry_run_shows_the_first_few_and_counts_all_by_state() {
         let ids: Vec<String> = (0..25).map(|n| format!("a{n}")).collect();
-        let found: Vec<_> = ids
+        let mut found: Vec<_> = ids
             .iter()
             .map(|id| (id.as_str(), Told::Unspecified, State::Queued))
             .collect();
-        let mut sum = Sum::default();
-        let lines = sum.page(&page(&found), true);
+        found.push(("a25", Told::Unspecified, State::Answered));
+        let mut sum = Sum::new(Mode::StopRinging, true);
+        let lines = sum.page(&page(&found));
         assert_eq!(lines.lines().count(), SHOWN);
         assert_eq!(lines.lines().next(), Some("a0 QUEUED"));
         assert_eq!(
-            sum.text(true),
-            "25 attempts would be canceled: 25 QUEUED; 5 more are not shown (--output json names \
-             all)"
+            sum.text(),
+            "26 attempts would be asked to stop: 25 QUEUED, 1 ANSWERED; 1 of them gone further \
+             than this --mode reaches; 6 more are not shown (--output json names all)"
         );
+        assert!(sum.advice().is_some());
     }
 }

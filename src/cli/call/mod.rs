@@ -70,7 +70,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let refused = match &args.act {
         Act::Place(_) => refused_place,
         Act::Cancel(_) => refused_cancel,
-        Act::Get(_) | Act::List(_) | Act::Watch(_) => client::failed,
+        Act::Watch(_) => ended_watch,
+        Act::Get(_) | Act::List(_) => client::failed,
     };
     let done = match args.act {
         Act::Place(args) => place(client, *args).await,
@@ -108,7 +109,7 @@ impl From<anyhow::Error> for Failed {
 /// call that failed.
 fn refused_place(status: &Status) -> ExitCode {
     client::failed_because(status, |_| None);
-    let code = client::exit_code(status.code());
+    let code = client::exit_code(status);
     ExitCode::from(if code == output::FAILED {
         UNREACHABLE
     } else {
@@ -126,7 +127,16 @@ fn refused_cancel(status: &Status) -> ExitCode {
             )
         })
     });
-    ExitCode::from(client::exit_code(status.code()))
+    ExitCode::from(client::exit_code(status))
+}
+
+/// A watch has no end but that of its deadline.
+fn ended_watch(status: &Status) -> ExitCode {
+    client::failed_because(status, |reason| {
+        (reason == Reason::DeadlineExceeded)
+            .then(|| "The watch was to end then; --after its last cursor goes on.".to_owned())
+    });
+    ExitCode::from(client::exit_code(status))
 }
 
 async fn place(mut client: client::Client, args: Place) -> Result<ExitCode, Failed> {
@@ -235,18 +245,18 @@ async fn cancel_many(mut client: client::Client, args: Cancel) -> Result<ExitCod
         page_size: 1000,
         page_token: String::new(),
     };
-    let mut sum = cancels::Sum::default();
+    let mut sum = cancels::Sum::new(args.mode, args.dry_run);
     loop {
         let request = args.connection.request(message.clone(), Some(MANY));
         let page = client.cancel_attempts(request).await?.into_inner();
-        let lines = sum.page(&page, args.dry_run);
+        let lines = sum.page(&page);
         args.connection.output.print(&page, |_| lines)?;
         if page.next_page_token.is_empty() {
             break;
         }
         message.page_token = page.next_page_token;
     }
-    output::note(&sum.text(args.dry_run));
+    output::note(&sum.text());
     hint(sum.advice());
     let code = if sum.is_pending() {
         WAITING

@@ -85,7 +85,8 @@ async fn what_goes_wrong_has_an_exit_code_and_a_hint_on_stderr() {
         code(&ringonce("call get --workspace w --attempt x", &url)),
         1
     );
-    assert_eq!(code(&ringonce("healthcheck", &url)), 0);
+    let well = ringonce("healthcheck", &url);
+    assert_eq!((code(&well), text(&well.stdout).as_str()), (0, "SERVING\n"));
     assert_eq!(code(&ringonce("healthcheck --service other", &url)), 1);
 
     server.stop();

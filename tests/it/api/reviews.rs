@@ -151,7 +151,7 @@ async fn a_campaign_is_canceled_a_page_at_a_time() {
     assert!(said(&done).contains(sum), "{done:?}");
     let dry = ringonce("call cancel --campaign k --dry-run", &url);
     assert_eq!(lines(&dry)[3], "a3 DIALING");
-    let would = "4 attempts would be canceled: 4 DIALING";
+    let would = "4 attempts would be asked to stop: 4 DIALING";
     assert!(said(&dry).contains(would), "{dry:?}");
     let none = ringonce("call cancel --contact nobody", &url);
     assert_eq!(none.status.code(), Some(0), "{none:?}");
