@@ -9,7 +9,7 @@ use super::{Counted, Counts};
 use crate::ledger::call::{CallRecord, Stray, call_key, stray_key};
 use crate::ledger::record::{Room, RoomCause, RoomState, attempt_key, session_key};
 use crate::ledger::{Change, Decision, Error, Ledger, View};
-use crate::model::attempt::{Attempt, Cause, EndCause, State, StopWhy};
+use crate::model::attempt::{Attempt, Cause, EndCause, State};
 use crate::model::evidence;
 use crate::model::id::{AttemptId, Partition, SessionId, Workspace};
 use crate::model::observation::{Call, Leg};
@@ -230,6 +230,14 @@ impl Projection {
             let told = |_: &Attempt| Some((Finding::Answered(leg.clone()), String::new()));
             self.settler.settle(&of, Cause::Told, None, told).await?;
         }
+        if let (Some((leg, proof)), None) = (evidence::answered(seen), merged.before.answered())
+            && let Some(of) = Try::of(attempt)
+        {
+            let told = format!("a webhook told that it was answered: {proof}");
+            self.settler
+                .contradict(&of, &leg, Cause::Told, &told)
+                .await?;
+        }
         let ended = seen.ended().filter(|_| attempt.state == State::Answered);
         let Some((sid, leg)) = ended.filter(|(sid, leg)| was_answered(attempt, sid, leg)) else {
             return Ok(());
@@ -242,7 +250,12 @@ impl Projection {
             .settler
             .settle(&of, Cause::Told, None, |attempt| {
                 let answered = attempt.state == State::Answered;
-                answered.then(|| (Finding::Over(end_cause(attempt)), proof.clone()))
+                answered.then(|| {
+                    (
+                        Finding::Over(attempt.ended_by(EndCause::LegLeft)),
+                        proof.clone(),
+                    )
+                })
             })
             .await?;
         if settled.is_some() {
@@ -328,16 +341,6 @@ fn stray(
     );
     change.put(&stray)?;
     Ok(true)
-}
-
-/// Why an answered call ended whose leg is gone: a recorded stop, or one side hung up.
-fn end_cause(attempt: &Attempt) -> EndCause {
-    match attempt.stop.as_ref().map(|stop| stop.why) {
-        Some(StopWhy::Cancel) => EndCause::Canceled,
-        Some(StopWhy::AgentLost) => EndCause::AgentLost,
-        Some(StopWhy::Maximum) => EndCause::Maximum,
-        None => EndCause::LegLeft,
-    }
 }
 
 fn lingers(room: &Room) -> bool {

@@ -118,12 +118,7 @@ pub fn read(call: &Call, asked: &Asked) -> Evidence {
     if asked.pending {
         return Evidence::Nothing;
     }
-    if let Some((sid, answered)) = call.answered() {
-        let leg = verdict::Leg {
-            call: answered.call.clone().unwrap_or_default(),
-            participant: sid.to_owned(),
-        };
-        let proof = describe(sid, answered);
+    if let Some((leg, proof)) = answered(call) {
         // A platform that restarts joins its leg again under another sid: only the last join's
         // leaving is an end.
         return if call.ended().is_some() {
@@ -133,6 +128,17 @@ pub fn read(call: &Call, asked: &Asked) -> Evidence {
         };
     }
     not_connected(call, asked)
+}
+
+/// The leg of the callee that was ever seen answered, and what showed it.
+#[must_use]
+pub fn answered(call: &Call) -> Option<(verdict::Leg, String)> {
+    let (sid, answered) = call.answered()?;
+    let leg = verdict::Leg {
+        call: answered.call.clone().unwrap_or_default(),
+        participant: sid.to_owned(),
+    };
+    Some((leg, describe(sid, answered)))
 }
 
 fn not_connected(call: &Call, asked: &Asked) -> Evidence {

@@ -12,6 +12,7 @@ mod room_guard;
 pub mod rooms;
 pub mod settle;
 mod stage;
+pub mod stopping;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,9 +30,10 @@ use crate::admission::place::Start;
 use crate::config::Config;
 use crate::ledger::record::{Room, RoomCause};
 use crate::ledger::{Ledger, View};
-use crate::model::attempt::{Attempt, Cause, State};
+use crate::model::attempt::{Attempt, Cause, EndCause, State};
+use crate::model::evidence;
 use crate::model::phone::NumberRules;
-use crate::model::verdict::{TryFailure, Unclear, Verdict};
+use crate::model::verdict::{Leg, TryFailure, Unclear, Verdict};
 use crate::model::window::{Slacks, Spans};
 use crate::provider::{self, DialContext, DialReply};
 use crate::runtime::mutant::{self, Mutant};
@@ -134,6 +136,11 @@ impl Placement {
         let ringing = dialing.attempt.spec.ringing();
         let ring_time = dialing.seen.ring_time();
         let records = std::mem::take(&mut dialing.records);
+        let talked = match &dialed {
+            Ok(reply) => self.talked(reply, &dialing).await,
+            Err(_) => None,
+        };
+        let deleted = dialing.seen.deleted();
         let settled = self
             .settle(
                 &dialing.of,
@@ -141,7 +148,10 @@ impl Placement {
                 Cause::Verdict,
                 ring_time,
                 |attempt| match &dialed {
-                    Ok(reply) => self.finding(reply, ringing, attempt),
+                    Ok(reply) => {
+                        let (found, told) = self.finding(reply, ringing, attempt);
+                        (after_stop(found, attempt, talked.as_ref(), deleted), told)
+                    }
                     Err(failure) => (
                         Finding::NoCall(*failure, None),
                         "the trunk could not be healed".to_owned(),
@@ -158,6 +168,22 @@ impl Placement {
             let cause = room.cause.unwrap_or(RoomCause::NotConnected);
             self.delete(&room, cause, seen).await;
         }
+    }
+
+    /// The callee's leg, if it was put out of its room and had been answered: the answer to
+    /// the dial says of it what it says of one that rang.
+    async fn talked(&self, reply: &DialReply, dialing: &Dialing) -> Option<Leg> {
+        if !provider::put_out(&reply.answer) {
+            return None;
+        }
+        let seen = dialing.seen.talks();
+        if seen.is_some() {
+            return seen;
+        }
+        let of = &dialing.of;
+        let told = self.ledger.call(&of.workspace, of.session).await;
+        let record = told.ok()??;
+        evidence::answered(&record.seen).map(|(leg, _)| leg)
     }
 
     /// What an answer proves of an attempt, given whether a stop of it was recorded.
@@ -354,6 +380,18 @@ impl Start for Arc<Placement> {
         let placement = Arc::clone(self);
         self.tasks
             .spawn(TASK, async move { placement.run(claim).await });
+    }
+}
+
+/// What a finding of the dial's answer comes to, given what was seen while it was waited for.
+fn after_stop(found: Finding, attempt: &Attempt, talked: Option<&Leg>, deleted: bool) -> Finding {
+    match (found, talked) {
+        // Our deletion did not meet it: a stop that reaches ringing alone came too late.
+        (Finding::Answered(leg), _) if !deleted => Finding::Adopted(leg),
+        (Finding::NotConnected(_), Some(leg)) => {
+            Finding::WasAnswered(leg.clone(), attempt.ended_by(EndCause::RoomGone))
+        }
+        (found, _) => found,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a finding makes of an attempt: one pure decision, for the answer to a dial, for a
 //! try that failed before it, and for what the reconciler found.
 
+mod contradicted;
 mod failed;
 mod late;
 
@@ -12,8 +13,8 @@ use crate::config::Config;
 use crate::ledger::record::{Contact, Number, Room, RoomCause, attempt_key, keys_of};
 use crate::ledger::{Change, Decision, Error, Ledger, View};
 use crate::model::attempt::{
-    Answered, Attempt, Cause, EndCause, Event, Outcome, Resolution, ReviewCause, Settled, State,
-    Stop, StopWhy,
+    Answered, Attempt, Cause, EndCause, Event, Outcome, Resolution, ReviewCause, Settled, Stop,
+    StopWhy,
 };
 use crate::model::disposition::{Disposition, Rang};
 use crate::model::id::{AttemptId, SessionId, Workspace};
@@ -120,7 +121,7 @@ impl Settler {
             .await
     }
 
-    /// The same, by whoever has `seen` the records of the try.
+    /// [`Settler::settle`], by whoever has `seen` the records of the try.
     pub(super) async fn settle_from(
         &self,
         of: &Try,
@@ -442,48 +443,6 @@ impl<'a> Settling<'a> {
             change.put(room)?;
         }
         Ok(Decision::Write(change, (self.attempt, closing)))
-    }
-
-    /// A finding that the table ignores. One that contradicts what is settled is kept beside
-    /// it and alarmed; one that only comes late or twice is dropped.
-    fn ignored(mut self, event: Event, why: &'static str) -> Decided {
-        let state = self.before.state;
-        if !contradicts(state, event) {
-            return Ok(Decision::Keep((self.before, None)));
-        }
-        tracing::warn!(
-            event = "attempt.contradicted",
-            workspace = %self.before.workspace,
-            attempt = %self.before.id,
-            state = state.name(),
-            why,
-            evidence = self.evidence,
-            "a finding contradicts the settled state; it is kept as evidence"
-        );
-        let evidence = format!("contradicting: {}", self.evidence);
-        self.attempt = self.before.clone();
-        self.attempt
-            .enter(Some(state), state, self.now, self.cause, evidence);
-        self.write(None)
-    }
-}
-
-/// Whether a finding says something else than the settled state: an answer of what was not
-/// answered, or an end without an answer of what was.
-const fn contradicts(state: State, event: Event) -> bool {
-    match event {
-        Event::Answer => !matches!(state, State::Answered | State::Ended),
-        Event::NotConnect => matches!(state, State::Answered | State::Ended | State::NotDialed),
-        Event::Wait
-        | Event::Defer
-        | Event::Refuse
-        | Event::Reserve
-        | Event::Dial
-        | Event::GiveUp
-        | Event::End
-        | Event::LoseSight
-        | Event::AskReview
-        | Event::Cancel => false,
     }
 }
 

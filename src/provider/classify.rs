@@ -99,6 +99,23 @@ pub fn overloaded(answer: &Answer) -> bool {
     }
 }
 
+/// Whether the dial's leg was put out of its room, as far as its answer tells: by the ringing
+/// timeout, by a deletion, or by somebody else. Whether it had been answered by then it does
+/// not tell.
+#[must_use]
+pub fn put_out(answer: &Answer) -> bool {
+    match answer {
+        Answer::Refused(refusal) => {
+            (refusal.status, refusal.code.as_str()) == (408, "canceled") && timed_out(refusal)
+        }
+        Answer::NotSent(_) | Answer::Done(_) | Answer::Strange(_) | Answer::Lost(_) => false,
+    }
+}
+
+fn timed_out(refusal: &Refusal) -> bool {
+    contains(refusal, &["sip request timed out"])
+}
+
 fn answered(body: &[u8]) -> Verdict {
     match proto::SipParticipantInfo::decode(body) {
         Ok(info) if !info.sip_call_id.is_empty() && !info.participant_id.is_empty() => {
@@ -188,7 +205,7 @@ fn refused(refusal: &Refusal, dial: &DialContext) -> Verdict {
 /// of a deleted room, a removed participant and a second dial with the same identity; only the
 /// moment and our own stop tell them apart.
 fn canceled(refusal: &Refusal, dial: &DialContext) -> Verdict {
-    if contains(refusal, &["sip request timed out"]) {
+    if timed_out(refusal) {
         let rung_out = (dial.ringing_timeout
             ..=dial.ringing_timeout.saturating_add(dial.ring_slack))
             .contains(&dial.elapsed);

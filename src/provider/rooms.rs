@@ -7,7 +7,7 @@ use livekit_protocol as proto;
 use super::call::{Call, Doubt, Refused, not_found};
 use super::client::Client;
 use super::token::Grant;
-use super::wire::Method;
+use super::wire::{Answer, Method};
 use crate::model::id::RoomName;
 use crate::model::time::Time;
 
@@ -90,14 +90,16 @@ impl Client {
             room: room.as_str().to_owned(),
         };
         let reply = self.safe(Method::DeleteRoom, Grant::Rooms, &request).await;
-        if not_found(&reply.answer) {
-            return Gone::NotThere;
-        }
-        match Call::<proto::DeleteRoomResponse>::read(&reply.answer) {
-            Call::Done(_) => Gone::Deleted,
-            Call::Refused(why) => Gone::Refused(why),
-            Call::Unclear(why) => Gone::Unclear(why),
-        }
+        gone(&reply.answer)
+    }
+
+    /// The same, sent once: whoever looked before looks again before the next.
+    pub async fn delete_room_once(&self, room: &RoomName) -> Gone {
+        let request = proto::DeleteRoomRequest {
+            room: room.as_str().to_owned(),
+        };
+        let reply = self.once(Method::DeleteRoom, Grant::Rooms, &request).await;
+        gone(&reply.answer)
     }
 
     /// Deletes a room that is listed although nothing lives: `CreateRoom`, which gives the
@@ -167,6 +169,18 @@ impl From<proto::Room> for RoomSeen {
             sid: room.sid,
             metadata: room.metadata,
         }
+    }
+}
+
+/// What the answer to a deletion says.
+fn gone(answer: &Answer) -> Gone {
+    if not_found(answer) {
+        return Gone::NotThere;
+    }
+    match Call::<proto::DeleteRoomResponse>::read(answer) {
+        Call::Done(_) => Gone::Deleted,
+        Call::Refused(why) => Gone::Refused(why),
+        Call::Unclear(why) => Gone::Unclear(why),
     }
 }
 

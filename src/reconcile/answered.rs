@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use super::plan::{Ending, Found, Planned, Question, Step, hangs_up};
+use super::plan::{Ending, Planned, Question, Step};
 use super::sight::{Callee, Sight};
 use super::watched::Watched;
 use crate::model::attempt::{Attempt, StopWhy};
+use crate::placement::stopping::Met;
 
 /// What is known when a decision is made.
 #[derive(Debug, Clone, Copy)]
@@ -26,12 +27,12 @@ pub(super) struct View<'a> {
 /// What is to be done with an attempt in ANSWERED.
 pub(super) fn plan(view: &View<'_>) -> Planned {
     match &view.sight.callee {
-        Callee::Present { leg, .. } if hangs_up(view.attempt) => Planned::new(
-            Step::DeleteRoom(Found::Talking(leg.clone())),
+        Callee::Present { leg, .. } if view.attempt.hangs_up() => Planned::new(
+            Step::DeleteRoom(Met::Talking(leg.clone())),
             "a recorded stop hangs up",
         ),
-        Callee::Absent if hangs_up(view.attempt) && view.sight.room.is_some() => Planned::new(
-            Step::DeleteRoom(Found::Nobody),
+        Callee::Absent if view.attempt.hangs_up() && view.sight.room.is_some() => Planned::new(
+            Step::DeleteRoom(Met::Nobody),
             "a recorded stop, and the platform lists no leg",
         ),
         Callee::Present { .. } => present(view),
@@ -187,6 +188,6 @@ mod tests {
         assert_eq!(of(&spares, &sight, &watched(false)), Step::Keep);
         let hangs_up = stopped(State::Answered, Mode::HangUp);
         let step = of(&hangs_up, &sight, &watched(false));
-        assert_eq!(step, Step::DeleteRoom(Found::Talking(leg())));
+        assert_eq!(step, Step::DeleteRoom(Met::Talking(leg())));
     }
 }

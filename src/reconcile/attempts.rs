@@ -1,9 +1,7 @@
 //! Attempts whose time in a passing state is over.
 
 use super::Reconciler;
-use super::carry::end_cause;
 use super::plan::{Overdue, overdue};
-use super::sight::{Callee, Sight, answered};
 use crate::admission::enter::refuse;
 use crate::admission::rules::Answer;
 use crate::ledger::record::{Room, RoomCause, attempt_key};
@@ -13,7 +11,7 @@ use crate::model::time::Time;
 use crate::model::verdict::{TryFailure, Unclear};
 use crate::placement::rooms::Deletion;
 use crate::placement::settle::{Finding, Try};
-use crate::provider::{Call, Gone};
+use crate::placement::stopping::Met;
 use crate::runtime::mutant::{self, Mutant};
 
 impl Reconciler {
@@ -93,19 +91,19 @@ impl Reconciler {
         let Some(room) = self.room_of(&attempt).await? else {
             return Ok(());
         };
-        self.budget.spend(2.0).await;
-        let rings = match self.rooms.client().participants(&room.name).await {
-            Call::Done(there) => {
-                let sight = Sight::of_room("", &there, placed.session);
-                matches!(sight.callee, Callee::Present { status, .. } if !answered(status))
-            }
-            Call::Refused(_) | Call::Unclear(_) => false,
-        };
-        let met = self.rooms.client().delete_room(&room.name).await == Gone::Deleted;
-        if !met && self.rooms.delete(&room).await != Deletion::Gone {
+        // Nobody waits between the look and the deletion: whoever comes next does.
+        self.budget.charge(2.0);
+        let fresh = self.config.reconcile.look_gap_max;
+        let stopped = self
+            .rooms
+            .stop(&attempt, &room.name, placed.session, fresh)
+            .await;
+        let gone = stopped.deleted
+            || attempt.hangs_up() && self.rooms.delete(&room).await == Deletion::Gone;
+        if !gone {
             return Ok(());
         }
-        if rings && met {
+        if let (true, Some(Met::Ringing { .. })) = (stopped.deleted, stopped.met) {
             self.met_ringing(&attempt).await?;
         }
         self.rooms.gone(&room, RoomCause::Canceled).await
@@ -124,7 +122,7 @@ impl Reconciler {
         let Some(of) = Try::of(attempt) else {
             return Ok(());
         };
-        let why = match end_cause(attempt) {
+        let why = match attempt.ended_by(EndCause::RoomGone) {
             EndCause::RoomGone | EndCause::LegLeft => why,
             stopped @ (EndCause::Canceled
             | EndCause::Maximum

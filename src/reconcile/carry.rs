@@ -3,7 +3,7 @@
 use super::Reconciler;
 use super::gaps::Gap;
 use super::looks::Known;
-use super::plan::{Ending, Found, Planned, Step, hangs_up};
+use super::plan::{Ending, Planned, Step};
 use super::sight::Sight;
 use super::watched::{Watch, Watched};
 use crate::ledger::record::{RoomCause, RoomState, attempt_key};
@@ -15,7 +15,7 @@ use crate::model::time::Time;
 use crate::model::verdict::{After, Leg, NotConnected};
 use crate::placement::rooms::Deletion;
 use crate::placement::settle::{Finding, Settlement, Try};
-use crate::provider::Gone;
+use crate::placement::stopping::Met;
 
 impl Reconciler {
     /// Does what was planned for an attempt that was looked at.
@@ -50,7 +50,7 @@ impl Reconciler {
             }
             Step::WasAnswered(leg) => {
                 self.missed(&known.call, Gap::Left);
-                let finding = Finding::WasAnswered(leg, end_cause(attempt));
+                let finding = Finding::WasAnswered(leg, attempt.ended_by(EndCause::RoomGone));
                 let settled = self.settle_looked(attempt, rang, find(finding)).await?;
                 return self.close_seen(settled, sight).await;
             }
@@ -199,33 +199,43 @@ impl Reconciler {
         &self,
         watch: &Watch,
         known: &Known,
-        found: Found,
+        found: Met,
         proof: &str,
     ) -> Result<(), Error> {
         let Some(room) = &known.room else {
             return Ok(());
         };
-        self.budget.spend(1.0).await;
+        let attempt = &known.attempt;
+        // Looked again: who rang when the round began may talk by now. Nobody waits between
+        // the look and the deletion; whoever comes next does.
+        self.budget.charge(2.0);
+        let fresh = self.config.reconcile.look_gap_max;
+        let stopped = self
+            .rooms
+            .stop(attempt, &room.name, watch.session, fresh)
+            .await;
         // Only "it was there and is deleted" proves that the deletion met the leg.
-        let met = self.rooms.client().delete_room(&room.name).await == Gone::Deleted;
-        let gone = met || self.rooms.delete(room).await == Deletion::Gone;
+        let met = stopped.deleted;
+        let gone = met || attempt.hangs_up() && self.rooms.delete(room).await == Deletion::Gone;
         self.watches
             .again(watch.session, self.config.room.stop_interval);
         if !gone {
             return Ok(());
         }
-        let attempt = &known.attempt;
+        let found = stopped.met.unwrap_or(found);
         let rang = rang(&known.call, self.ledger.now());
         let finding = match found {
-            Found::Ringing if met => Finding::NotConnected(NotConnected {
+            Met::Ringing { .. } if met => Finding::NotConnected(NotConnected {
                 disposition: crate::model::disposition::Disposition::Canceled,
                 sip: None,
                 // Whether its bridge lives to send a CANCEL is not known.
                 after: After::Silent,
             }),
-            Found::Talking(leg) => hung_up(attempt, leg),
-            Found::Nobody if attempt.state == State::Answered => Finding::Over(end_cause(attempt)),
-            Found::Ringing | Found::Nobody => {
+            Met::Talking(leg) => hung_up(attempt, leg),
+            Met::Nobody if attempt.state == State::Answered => {
+                Finding::Over(attempt.ended_by(EndCause::RoomGone))
+            }
+            Met::Ringing { .. } | Met::Nobody => {
                 return self.rooms.gone(room, RoomCause::Canceled).await;
             }
         };
@@ -266,7 +276,7 @@ impl Reconciler {
                 let Some(mut now) = view.attempt(ws, id)? else {
                     return Ok(Decision::Keep(()));
                 };
-                if now.state != state || Try::of(&now) != of || hangs_up(&now) {
+                if now.state != state || Try::of(&now) != of || now.hangs_up() {
                     return Ok(Decision::Keep(()));
                 }
                 let at = self.ledger.now();
@@ -302,16 +312,6 @@ impl Reconciler {
 /// How much rarer than an answered call a review is looked at whose room is still listed.
 const LISTED_REVIEW: u32 = 10;
 
-/// What ended an answered call, given the stop that is recorded.
-pub(super) fn end_cause(attempt: &Attempt) -> EndCause {
-    match attempt.stop.as_ref().map(|stop| stop.why) {
-        Some(StopWhy::AgentLost) => EndCause::AgentLost,
-        Some(StopWhy::Maximum) => EndCause::Maximum,
-        Some(StopWhy::Cancel) if hangs_up(attempt) => EndCause::Canceled,
-        Some(StopWhy::Cancel) | None => EndCause::RoomGone,
-    }
-}
-
 /// What webhooks should have told of an end that a look found, and what it was. What is gone by
 /// a recorded stop did not end by itself.
 fn ended_by(attempt: &Attempt, ending: Ending) -> (Gap, EndCause) {
@@ -319,13 +319,12 @@ fn ended_by(attempt: &Attempt, ending: Ending) -> (Gap, EndCause) {
         Ending::RoomGone => (Gap::RoomFinished, EndCause::RoomGone),
         Ending::CalleeGone => (Gap::Left, EndCause::LegLeft),
     };
-    let stopped = hangs_up(attempt).then(|| end_cause(attempt));
-    (gap, stopped.unwrap_or(by_itself))
+    (gap, attempt.ended_by(by_itself))
 }
 
 /// A recorded stop hung up on an answered leg.
 fn hung_up(attempt: &Attempt, leg: Leg) -> Finding {
-    let cause = end_cause(attempt);
+    let cause = attempt.ended_by(EndCause::RoomGone);
     if attempt.state == State::Answered {
         Finding::Over(cause)
     } else {

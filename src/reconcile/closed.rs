@@ -4,11 +4,11 @@
 use super::Reconciler;
 use crate::ledger::record::{Held, Room, attempt_key, keys_of};
 use crate::ledger::{Change, Decision, Error};
-use crate::model::attempt::{Cause, State};
+use crate::model::attempt::Cause;
 use crate::model::id::AttemptId;
 use crate::model::time::Time;
 use crate::model::verdict::{After, Leg};
-use crate::placement::settle::{Finding, Try};
+use crate::placement::settle::Try;
 
 impl Reconciler {
     /// The leg was seen: hold again, for a time that ends by itself if nobody looks any more.
@@ -29,28 +29,7 @@ impl Reconciler {
             session: room.session,
         };
         let told = "a leg of it was seen answered after its end";
-        self.settler
-            .settle(&of, Cause::Looked, None, |attempt| match attempt.state {
-                State::NotConnected | State::NotDialed | State::Canceled
-                    if !attempt.history.iter().any(|t| t.evidence.ends_with(told)) =>
-                {
-                    Some((Finding::Answered(leg.clone()), told.to_owned()))
-                }
-                State::Queued
-                | State::Deferred
-                | State::Refused
-                | State::Reserved
-                | State::Dialing
-                | State::Answered
-                | State::Ended
-                | State::NotConnected
-                | State::NotDialed
-                | State::Uncertain
-                | State::NeedsReview
-                | State::Canceled => None,
-            })
-            .await?;
-        Ok(())
+        self.settler.contradict(&of, leg, Cause::Looked, told).await
     }
 
     /// It is gone: the hold ends, or a little later where a CANCEL is under way.

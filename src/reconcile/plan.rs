@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
-use crate::model::attempt::{Attempt, Mode, Passage, ReviewCause, State, StopWhy};
+use crate::model::attempt::{Attempt, Passage, ReviewCause, State, StopWhy};
 use crate::model::disposition::Disposition;
 use crate::model::time::Time;
 use crate::model::verdict::{After, Leg};
+use crate::placement::stopping::Met;
 
 /// What is to be done, and why: the reason is stored with what it settles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub(super) enum Step {
     /// A stop is to be recorded.
     RecordStop(StopWhy),
     /// The recorded stop is carried out: the room is deleted.
-    DeleteRoom(Found),
+    DeleteRoom(Met),
 }
 
 /// What ended an answered call, as looks tell it.
@@ -66,17 +67,6 @@ pub(super) enum Question {
     Trunk,
     /// Does the room live on a node?
     Lives,
-}
-
-/// Whom the deletion of a room meets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A leg that is dialed or rings: the deletion cancels it.
-    Ringing,
-    /// A leg that was answered: the deletion hangs up.
-    Talking(Leg),
-    /// Nobody was seen.
-    Nobody,
 }
 
 /// What is due, before any look.
@@ -120,16 +110,4 @@ pub(super) fn overdue(attempt: &Attempt, now: Time, grace: Duration) -> Overdue 
 fn overran(attempt: &Attempt, now: Time, grace: Duration) -> bool {
     let answered = attempt.placed.as_ref().and_then(|p| p.answer.as_ref());
     answered.is_some_and(|a| now >= a.at.plus(attempt.spec.max_call()).plus(grace))
-}
-
-/// The recorded stop, if it reaches what was answered: a cancel that only stops ringing
-/// leaves a person who talks alone.
-pub(super) fn hangs_up(attempt: &Attempt) -> bool {
-    attempt.stop.as_ref().is_some_and(|stop| match stop.why {
-        StopWhy::AgentLost | StopWhy::Maximum => true,
-        StopWhy::Cancel => attempt
-            .cancel
-            .as_ref()
-            .is_some_and(|cancel| cancel.mode == Mode::HangUp),
-    })
 }

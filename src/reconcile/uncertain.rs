@@ -11,7 +11,7 @@
 //! first. One request answers for every attempt of that trunk, while a node that does not
 //! answer costs seconds for each room: ten thousand absences settle within a minute.
 
-use super::plan::{Found, Planned, Question, Step, hangs_up};
+use super::plan::{Planned, Question, Step};
 use super::sight::{Callee, Sight, answered};
 use super::watched::Watched;
 use crate::model::attempt::{Attempt, Gate, Placed, ReviewCause, State, StopWhy};
@@ -20,6 +20,7 @@ use crate::model::evidence::{self, Asked, Evidence, Unconnected};
 use crate::model::observation::{Call, CallStatus};
 use crate::model::time::Time;
 use crate::model::verdict::{After, Leg};
+use crate::placement::stopping::Met;
 
 /// What is known when a decision is made.
 #[derive(Debug, Clone, Copy)]
@@ -96,9 +97,9 @@ fn present(view: &View<'_>, leg: &Leg, status: Option<CallStatus>) -> Planned {
 
 /// Listed after the horizon, and the room lives.
 fn present_late(view: &View<'_>, leg: &Leg, status: Option<CallStatus>) -> Planned {
-    if hangs_up(view.attempt) {
+    if view.attempt.hangs_up() {
         return Planned::new(
-            Step::DeleteRoom(Found::Talking(leg.clone())),
+            Step::DeleteRoom(Met::Talking(leg.clone())),
             "a recorded stop hangs up",
         );
     }
@@ -114,13 +115,15 @@ fn present_late(view: &View<'_>, leg: &Leg, status: Option<CallStatus>) -> Plann
 fn stopped(view: &View<'_>, leg: &Leg, status: Option<CallStatus>) -> Planned {
     if !answered(status) {
         return Planned::new(
-            Step::DeleteRoom(Found::Ringing),
+            Step::DeleteRoom(Met::Ringing {
+                listed: status == Some(CallStatus::Ringing),
+            }),
             "a recorded stop: it is dialed or rings",
         );
     }
-    if hangs_up(view.attempt) {
+    if view.attempt.hangs_up() {
         return Planned::new(
-            Step::DeleteRoom(Found::Talking(leg.clone())),
+            Step::DeleteRoom(Met::Talking(leg.clone())),
             "a recorded stop hangs up",
         );
     }
@@ -134,7 +137,7 @@ fn stopped(view: &View<'_>, leg: &Leg, status: Option<CallStatus>) -> Planned {
 fn absent_early(view: &View<'_>) -> Planned {
     if view.attempt.stop.is_some() && view.sight.room.is_some() {
         return Planned::new(
-            Step::DeleteRoom(Found::Nobody),
+            Step::DeleteRoom(Met::Nobody),
             "a recorded stop: what may still join must not ring",
         );
     }

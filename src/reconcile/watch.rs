@@ -62,9 +62,11 @@ impl Watches {
             let room = watched.len() < self.pace.limit;
             match watched.get_mut(&placed.session) {
                 // Two commits may be heard of in the other order: that it is dialed came last
-                // and stayed, and nobody would ever look. What is read is the later one.
+                // and stayed, and nobody would ever look. Or another process took the attempt
+                // over from us. What is read is the later one; when the marker was written is
+                // known here all the same.
                 Some(watch) if watch.state == State::Dialing && attempt.state != State::Dialing => {
-                    *watch = Watch::of(attempt, placed, None);
+                    watch.passed_on(attempt, placed);
                 }
                 None if room => {
                     watched.insert(placed.session, Watch::of(attempt, placed, None));

@@ -150,6 +150,14 @@ impl Watch {
         }
     }
 
+    /// It was dialed when it was last heard of, and is read as something later.
+    pub(super) fn passed_on(&mut self, attempt: &Attempt, placed: &Placed) {
+        *self = Self::of(attempt, placed, self.marker);
+        if attempt.state == State::Uncertain {
+            self.lost_sight(attempt, placed);
+        }
+    }
+
     /// What became of its dial is not known from now on; an unclear answer has a horizon of
     /// its own, which begins with the answer.
     pub(super) fn lost_sight(&mut self, attempt: &Attempt, placed: &Placed) {

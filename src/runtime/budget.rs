@@ -29,18 +29,22 @@ impl Budget {
 
     /// Waits until `cost` may be spent, and spends it.
     pub async fn spend(&self, cost: f64) {
-        let now = Instant::now();
-        let due = {
-            // A std mutex, since nothing is awaited while it is held.
-            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-            let earliest = now.checked_sub(self.burst).unwrap_or(now);
-            let due = next.unwrap_or(earliest).max(earliest);
-            *next = Some(due + self.each.mul_f64(cost));
-            due
-        };
-        if due > now {
+        let due = self.charge(cost);
+        if due > Instant::now() {
             sleep_until(due).await;
         }
+    }
+
+    /// Spends `cost` without waiting, for what must not wait: whoever comes next waits for it
+    /// too. When it would have been due.
+    pub fn charge(&self, cost: f64) -> Instant {
+        let now = Instant::now();
+        // A std mutex, since nothing is awaited while it is held.
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let earliest = now.checked_sub(self.burst).unwrap_or(now);
+        let due = next.unwrap_or(earliest).max(earliest);
+        *next = Some(due + self.each.mul_f64(cost));
+        due
     }
 }
 

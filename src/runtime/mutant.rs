@@ -33,6 +33,8 @@ pub(crate) enum Mutant {
     WebhookWritesMarker,
     /// The marker is written although the attempt was canceled.
     CancelIgnoredAtMarker,
+    /// A stop that reaches ringing alone deletes the room without a look.
+    StopUnlooked,
     /// A phone that may ring on does not hold its contact and number.
     NoHoldAfterEnd,
     /// An attempt whose outcome is unknown frees its contact and number.
@@ -69,13 +71,14 @@ mod chosen {
 
     impl Mutant {
         /// All of them, those that need the most worlds first.
-        pub(crate) const ALL: [Self; 17] = [
+        pub(crate) const ALL: [Self; 18] = [
             Self::NoHoldAfterEnd,
             Self::NoFence,
             Self::TokenAtSend,
             Self::RoomNotDeleted,
             Self::UncertainFreesHold,
             Self::CancelIgnoredAtMarker,
+            Self::StopUnlooked,
             Self::ReceiptTwice,
             Self::MarkerAfterDial,
             Self::HealAnyNotFound,

@@ -75,6 +75,7 @@ fn plan(mutant: Mutant, seed: u64) -> Plan {
         | Mutant::ReceiptTwice
         | Mutant::WebhookWritesMarker
         | Mutant::CancelIgnoredAtMarker
+        | Mutant::StopUnlooked
         | Mutant::RoomNotDeleted
         | Mutant::EventLeftOut => plan.storm.pause = Some(s(1)),
     }

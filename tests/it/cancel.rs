@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ringonce::admission::cancel::{CancelCommand, CancelResult};
+use ringonce::lab::platform::Fault;
 use ringonce::model::attempt::{Attempt, EndCause, Keep, Mode, State};
 use ringonce::model::disposition::Disposition;
 use tokio::time::sleep;
@@ -237,4 +238,82 @@ async fn a_stop_is_carried_out_by_the_next_process() {
         assert_eq!(CancelResult::of(&attempt), result);
         is_clean(&lab, &alive).await;
     }
+}
+
+/// Talks for twenty seconds after six of ringing, and the server's deadline is told instead.
+const TOLD_TOO_LATE: &str = "+12025550197";
+
+/// Somebody answers and talks, and the answer to the dial is late.
+async fn talking_unknown(lab: &Lab, alive: &Alive) {
+    lab.fault(Fault {
+        millis: Some(12_000),
+        ..Fault::on("slow", "CreateSIPParticipant")
+    });
+    alive.place(lab.call("a", ANSWERS)).await;
+    alive.until_state("a", State::Dialing).await;
+    until_status(lab, "active").await;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(alive.attempt("a").await.state, State::Dialing);
+}
+
+async fn until_status(lab: &Lab, wanted: &str) {
+    while status(lab).as_deref() != Some(wanted) {
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_of_ringing_spares_who_talks_before_the_dial_is_answered() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    talking_unknown(&lab, &alive).await;
+    let asked = now(&alive, "a", Mode::StopRinging).await;
+    assert_eq!(asked, CancelResult::Pending);
+    let attempt = alive.until("a", |a| a.state != State::Dialing).await;
+    assert_eq!(attempt.state, State::Answered);
+    assert_eq!(attempt.stop, None);
+    assert_eq!(CancelResult::of(&attempt), CancelResult::TooLate);
+    assert_eq!(status(&lab).as_deref(), Some("active"));
+    let ended = alive.until_state("a", State::Ended).await;
+    let cause = ended.settled.clone().unwrap().end_cause;
+    assert_ne!(cause, Some(EndCause::Canceled));
+    is_clean(&lab, &alive).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_that_hangs_up_reaches_who_talks_before_the_dial_is_answered() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    talking_unknown(&lab, &alive).await;
+    // Told to stop the ringing only, and then to hang up.
+    for mode in [Mode::StopRinging, Mode::HangUp] {
+        let asked = now(&alive, "a", mode).await;
+        assert_eq!(asked, CancelResult::Pending);
+        sleep(Duration::from_secs(2)).await;
+        let talks = mode == Mode::StopRinging;
+        assert_eq!(status(&lab).as_deref() == Some("active"), talks, "{mode:?}");
+    }
+    let attempt = alive.until_state("a", State::Ended).await;
+    assert_eq!(CancelResult::of(&attempt), CancelResult::HungUp);
+    is_clean(&lab, &alive).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_answered_is_not_called_canceled_by_the_answer_of_a_dial_that_was_put_out() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    alive.place(lab.call("a", TOLD_TOO_LATE)).await;
+    until_status(&lab, "active").await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(alive.attempt("a").await.state, State::Dialing);
+    let asked = now(&alive, "a", Mode::HangUp).await;
+    assert_eq!(asked, CancelResult::Pending);
+    let attempt = alive.until("a", |a| a.state != State::Dialing).await;
+    assert_eq!(attempt.state, State::Ended);
+    assert_eq!(CancelResult::of(&attempt), CancelResult::HungUp);
+    assert_eq!(
+        attempt.settled.clone().unwrap().disposition,
+        Disposition::Answered
+    );
+    is_clean(&lab, &alive).await;
 }

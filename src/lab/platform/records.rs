@@ -24,9 +24,25 @@ impl Platform {
         request: &lk::ListParticipantsRequest,
     ) -> Result<lk::ListParticipantsResponse, Refusal> {
         caller.may(caller.claims.administers(&request.room))?;
-        Ok(lk::ListParticipantsResponse {
-            participants: self.recorded(&request.room),
-        })
+        let participants = self.recorded(&request.room);
+        self.legs_listed(&request.room, &participants);
+        Ok(lk::ListParticipantsResponse { participants })
+    }
+
+    /// What whoever listed a room was told of its phones.
+    fn legs_listed(&mut self, room: &str, listed: &[lk::ParticipantInfo]) {
+        let calls = self.calls.values();
+        for call in calls.filter(|call| call.dial.room_name == room) {
+            let Some(leg) = &call.leg else { continue };
+            let answered = listed.iter().any(|person| {
+                person.identity == call.identity
+                    && person
+                        .attributes
+                        .get("sip.callStatus")
+                        .is_some_and(|s| s == "active")
+            });
+            self.counts.leg_listed(leg, answered);
+        }
     }
 
     pub(super) fn get_participant(

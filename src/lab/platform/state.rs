@@ -129,6 +129,11 @@ pub enum PhoneEvent {
     Starts,
     /// It was answered.
     Answered,
+    /// Somebody listed the people of its room.
+    Listed {
+        /// Whether the list says that it was answered.
+        answered: bool,
+    },
     /// It is silent.
     Ends {
         /// Whether somebody talked.
@@ -213,6 +218,11 @@ impl Counts {
     pub(super) fn leg_answered(&mut self, leg: &mut Leg) {
         leg.answered = true;
         self.tell(leg, PhoneEvent::Answered);
+    }
+
+    /// The people of its room were listed.
+    pub(super) fn leg_listed(&mut self, leg: &Leg, answered: bool) {
+        self.tell(leg, PhoneEvent::Listed { answered });
     }
 
     fn tell(&mut self, leg: &Leg, what: PhoneEvent) {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Attempt;
 use crate::model::disposition::{Disposition, Fault, Permission, Rang};
 use crate::model::time::Time;
 use crate::model::verdict::{After, SipStatus};
@@ -139,6 +140,32 @@ impl Settled {
             call_started,
             end_cause: None,
             at,
+        }
+    }
+}
+
+impl Attempt {
+    /// Whether a stop is recorded that reaches what was answered: a cancel that only stops
+    /// ringing leaves a person who talks alone.
+    #[must_use]
+    pub fn hangs_up(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| match stop.why {
+            StopWhy::AgentLost | StopWhy::Maximum => true,
+            StopWhy::Cancel => self
+                .cancel
+                .as_ref()
+                .is_some_and(|cancel| cancel.mode == Mode::HangUp),
+        })
+    }
+
+    /// What ended an answered call: the recorded stop that reached it, or else this.
+    #[must_use]
+    pub fn ended_by(&self, by_itself: EndCause) -> EndCause {
+        match self.stop.as_ref().map(|stop| stop.why) {
+            Some(StopWhy::AgentLost) => EndCause::AgentLost,
+            Some(StopWhy::Maximum) => EndCause::Maximum,
+            Some(StopWhy::Cancel) if self.hangs_up() => EndCause::Canceled,
+            Some(StopWhy::Cancel) | None => by_itself,
         }
     }
 }

@@ -174,20 +174,20 @@ fn a_stop_deletes_what_rings_and_hangs_up_only_if_it_says_so() {
     let early = watched(false);
     for attempt in [&ringing, &hang_up] {
         let step = of(attempt, &nothing(), present(CallStatus::Ringing), &early);
-        assert_eq!(step, Step::DeleteRoom(Found::Ringing));
+        assert_eq!(step, Step::DeleteRoom(Met::Ringing { listed: true }));
     }
     let talks = || present(CallStatus::Active);
     assert_eq!(
         of(&ringing, &nothing(), talks(), &early),
         Step::Adopt(leg())
     );
-    let ended = Step::DeleteRoom(Found::Talking(leg()));
+    let ended = Step::DeleteRoom(Met::Talking(leg()));
     assert_eq!(of(&hang_up, &nothing(), talks(), &early), ended);
     // What may still join must not ring.
     let mut agent_alone = present(CallStatus::Ringing);
     agent_alone.callee = Callee::Absent;
     let step = of(&ringing, &nothing(), agent_alone, &early);
-    assert_eq!(step, Step::DeleteRoom(Found::Nobody));
+    assert_eq!(step, Step::DeleteRoom(Met::Nobody));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::{Case, is_over};
 use crate::model::attempt::{Attempt, Placed, State};
 use crate::model::id::RoomName;
 use crate::model::time::Time;
+use crate::model::verdict::Unclear;
 use crate::sim::violation::Invariant;
 
 /// How late a passing state may be.
@@ -56,9 +57,17 @@ impl Case {
                 }
             }
             State::Uncertain if self.settles => {
-                let horizon = attempt.placed.as_ref().and_then(Placed::horizon);
+                let placed = attempt.placed.as_ref();
+                let horizon = placed.and_then(Placed::horizon);
                 let horizon = horizon.unwrap_or(attempt.since);
                 let at = self.moment(horizon) + SETTLED;
+                // Who did not write the marker must have looked for a whole horizon by itself.
+                let abandoned = placed.is_some_and(|p| p.unclear == Some(Unclear::Abandoned));
+                let at = if abandoned {
+                    at.max(Instant::now() + WATCHED + LATE)
+                } else {
+                    at
+                };
                 self.put(at, Check::Settled(key.to_owned(), horizon));
             }
             State::Answered

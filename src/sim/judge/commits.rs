@@ -71,15 +71,21 @@ impl Case {
         if let Some(before) = &before {
             self.passes(before, &attempt);
         }
+        let stops = |attempt: &Attempt| attempt.stop.is_some();
+        let now_stops = stops(&attempt) && !before.as_ref().is_some_and(stops);
         let entered = before.is_none_or(|before| before.state != attempt.state);
         let known = self.attempts.entry(key.clone()).or_insert_with(|| Known {
             attempt: attempt.clone(),
             calls: 0,
             legs: 0,
             answered: false,
+            listed: None,
             story: VecDeque::new(),
         });
         known.attempt = attempt.clone();
+        if now_stops {
+            known.listed = None;
+        }
         let (calls, answered) = (known.calls, known.answered);
         let thing = Thing::Committed(version, key.clone(), attempt.state, attempt.due());
         self.remember_of(&key, thing);

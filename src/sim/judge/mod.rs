@@ -49,6 +49,8 @@ struct Known {
     legs: u32,
     /// Whether one of them was answered.
     answered: bool,
+    /// What the last list of its room said since a stop was recorded: whether it was answered.
+    listed: Option<bool>,
     /// What happened to it last.
     story: VecDeque<(Duration, Thing)>,
 }

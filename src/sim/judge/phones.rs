@@ -11,6 +11,9 @@ use crate::sim::violation::Invariant;
 
 impl Case {
     pub(super) fn heard(&mut self, phone: &Phone) {
+        if let PhoneEvent::Listed { answered } = phone.what {
+            return self.listed(phone, answered);
+        }
         let at = self.begun.elapsed().as_micros();
         self.digest.update(at.to_be_bytes());
         self.digest.update(phone.session.as_bytes());
@@ -28,7 +31,17 @@ impl Case {
                     known.answered = true;
                 }
             }
+            PhoneEvent::Listed { .. } => {}
             PhoneEvent::Ends { answered, put_out } => self.ends(&key, phone, answered && put_out),
+        }
+    }
+
+    /// Nothing happened: only what somebody knows from now on.
+    fn listed(&mut self, phone: &Phone, answered: bool) {
+        let session = SessionId::parse(&phone.session);
+        let key = session.and_then(|id| self.sessions.get(&id));
+        if let Some(known) = key.and_then(|key| self.attempts.get_mut(key)) {
+            known.listed = Some(answered);
         }
     }
 
@@ -87,7 +100,7 @@ impl Case {
             return;
         };
         known.legs = known.legs.saturating_sub(1);
-        let attempt = known.attempt.clone();
+        let (attempt, listed) = (known.attempt.clone(), known.listed);
         let number = format!("{}/{}", attempt.workspace, phone.to);
         for (legs, who) in [
             (&mut self.contacts, contact_of(&attempt)),
@@ -111,9 +124,18 @@ impl Case {
             | State::Uncertain
             | State::NeedsReview => false,
         };
-        if cut && attempt.stop.is_none() && !contradicts {
+        // Who answers between a look and the deletion that it allowed is cut; nobody else is by
+        // a stop that reaches ringing alone.
+        let reached = match attempt.stop {
+            None => false,
+            Some(_) => attempt.hangs_up() || listed == Some(false),
+        };
+        if cut && !reached && !contradicts {
             let state = attempt.state.name();
-            let what = format!("{key} was cut off while somebody talked; it is {state}");
+            let stop = attempt.stop.map(|stop| stop.why);
+            let what = format!(
+                "{key} was cut off while somebody talked; it is {state}, its stop {stop:?}"
+            );
             self.failed(key, Invariant::NotCut, what);
         }
         self.watch_end(key, Instant::now());

@@ -252,6 +252,34 @@ async fn a_call_that_the_store_does_not_know_is_not_dialed_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_that_is_told_after_an_end_without_one_is_kept_beside_it_once() {
+    let (lab, alive) = told(|_| {}).await;
+    alive.place(lab.call("a", BUSY)).await;
+    let over = alive.until_settled("a").await;
+    let placed = over.placed.as_ref().unwrap();
+    let mut left = event("EV_1", placed.room.as_str(), "");
+    left["event"] = "participant_left".into();
+    left["participant"] = json!({
+        "sid": "PA_late",
+        "identity": placed.session.identity(),
+        "kind": "SIP",
+        "disconnectReason": "CLIENT_INITIATED",
+        "attributes": {"sip.callID": "SCL_9", "sip.callStatus": "hangup"},
+    });
+    for id in ["EV_1", "EV_2"] {
+        left["id"] = id.into();
+        assert_eq!(post(&lab, &alive, &left).await, 200);
+        let after = alive.attempt("a").await;
+        assert_eq!((after.state, &after.settled), (over.state, &over.settled));
+        let contradicting = after
+            .history
+            .iter()
+            .filter(|entry| entry.evidence.starts_with("contradicting"));
+        assert_eq!(contradicting.count(), 1, "{id}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn foreign_rooms_and_other_events_are_counted_and_left_alone() {
     let (lab, alive) = told(|_| {}).await;
     for (n, name) in ["lobby", "", "ringonce-0-x", "ringonce-7-"]
