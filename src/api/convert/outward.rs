@@ -198,7 +198,8 @@ fn transition(transition: &Transition) -> proto::Transition {
 mod tests {
     use super::*;
     use crate::model::attempt::{
-        AgentWanted, Cause, Gate, Keep, Keyed, Placed, Reason, Rule, Settled, Waiting,
+        AgentWanted, CancelRequest, Cause, Gate, Keep, Keyed, Mode, Placed, Reason, Rule, Settled,
+        Stop, StopWhy, Waiting,
     };
     use crate::model::disposition::{Disposition, Rang};
     use crate::model::id::{Nonce, Partition, SessionId};
@@ -361,6 +362,27 @@ mod tests {
         let out = shown(&attempt);
         assert!(out.end_time.is_some());
         assert_eq!(out.end_cause(), proto::attempt::EndCause::Maximum);
+    }
+
+    #[test]
+    fn a_stop_is_pending_only_while_it_will_be_carried_out() {
+        let mut attempt = of(State::Answered);
+        attempt.stop = Some(Stop {
+            why: StopWhy::Cancel,
+            at: NOW,
+            met_ringing: None,
+        });
+        for (mode, pending) in [(Mode::StopRinging, false), (Mode::HangUp, true)] {
+            attempt.cancel = Some(CancelRequest {
+                mode,
+                by: "kim".into(),
+                why: "wrong list".into(),
+                at: NOW,
+            });
+            let out = shown(&attempt);
+            assert_eq!(out.stop.unwrap().pending, pending, "{mode:?}");
+            assert_eq!(out.explanation.contains("by kim: wrong list"), pending);
+        }
     }
 
     #[test]
