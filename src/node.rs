@@ -39,7 +39,7 @@ pub use crate::ledger::Tally;
 pub use crate::provider::health;
 /// What the inventory of rooms tells.
 pub use crate::reconcile::inventory::{Leak, Leg, LookError, RoomFilter, RoomPage, Standing};
-pub use crate::reconcile::removal::NotDeleted;
+pub use crate::reconcile::removal::{NotDeleted, Removal};
 /// What waits for a person.
 pub use crate::reconcile::review::{NotResolved, Resolve, ReviewGroup, Reviews};
 /// What it has counted.

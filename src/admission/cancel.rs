@@ -67,11 +67,11 @@ impl CancelResult {
             {
                 Self::HungUp
             }
-            State::Dialing | State::Answered | State::Uncertain | State::NeedsReview
-                if attempt.stop.is_some() =>
-            {
+            State::Dialing | State::Uncertain | State::NeedsReview if attempt.stop.is_some() => {
                 Self::Pending
             }
+            // A stop that reaches ringing alone came too late for a call that is answered.
+            State::Answered if attempt.hangs_up() => Self::Pending,
             State::Queued
             | State::Deferred
             | State::Refused

@@ -7,8 +7,8 @@ use tokio::sync::watch;
 
 use super::core::{
     CancelCommand, CancelResult, Changes, Core, Filter, LookError, NotDeleted, NotResolved,
-    PageCursor, PlaceError, Position, ReadError, Resolve, Reviews, RoomFilter, RoomPage, Standing,
-    Status, Tally, Version,
+    PageCursor, PlaceError, Position, ReadError, Removal, Resolve, Reviews, RoomFilter, RoomPage,
+    Standing, Status, Tally, Version,
 };
 use crate::ledger;
 use crate::model::attempt::{Attempt, ReviewCause};
@@ -150,8 +150,8 @@ impl Core for Backed {
         self.node.inventory().page(filter, after, limit).await
     }
 
-    async fn delete_room(&self, name: &str, force: bool) -> Result<Standing, NotDeleted> {
-        self.node.inventory().delete(name, force).await
+    async fn delete_room(&self, asked: &Removal) -> Result<Standing, NotDeleted> {
+        self.node.inventory().delete(asked).await
     }
 
     async fn reviews(

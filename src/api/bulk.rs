@@ -10,6 +10,7 @@ use super::core::{CancelCommand, CancelResult, PlaceError};
 use super::placement_service::Placement;
 use super::status::{self, Reason};
 use super::{page, proto};
+use crate::model::attempt::Attempt;
 
 /// Cancels of one page that are under way at once.
 const AT_ONCE: usize = 16;
@@ -45,13 +46,17 @@ impl Placement {
             ..proto::CancelAttemptsResponse::default()
         };
         if many.validate_only {
+            let would = found.iter().map(|(attempt, _)| attempt);
+            answer.attempts = would.map(|a| convert::canceled_attempt(None, a)).collect();
             return Ok(answer);
         }
-        let commands = found
+        let asked = found
             .into_iter()
-            .map(|(attempt, _)| command(&many, attempt.id))
+            .map(|(attempt, _)| (command(&many, attempt.id.clone()), attempt))
             .collect();
-        for result in self.cancel_each(commands).await? {
+        for (result, attempt) in self.cancel_each(asked).await? {
+            let told = convert::canceled_attempt(Some(result), &attempt);
+            answer.attempts.push(told);
             let count = match result {
                 CancelResult::Prevented
                 | CancelResult::Stopped
@@ -66,19 +71,28 @@ impl Placement {
     }
 
     /// In a task of its own: a caller who goes away does not leave a page half asked. The
-    /// first failure ends it; the same page again is safe.
-    async fn cancel_each(&self, commands: Vec<CancelCommand>) -> Result<Vec<CancelResult>, Status> {
+    /// first failure ends it; the same page again is safe. In the order asked, each with the
+    /// attempt as it stands then.
+    async fn cancel_each(
+        &self,
+        asked: Vec<(CancelCommand, Attempt)>,
+    ) -> Result<Vec<(CancelResult, Attempt)>, Status> {
         let core = Arc::clone(&self.core);
         self.apart("api.cancel_many", async move {
-            let done: Vec<Result<CancelResult, PlaceError>> = stream::iter(commands)
-                .map(|command| {
+            let done: Vec<Result<_, PlaceError>> = stream::iter(asked)
+                .map(|(command, listed)| {
                     let core = Arc::clone(&core);
                     async move {
                         let found = core.cancel(command).await?;
-                        Ok(found.map_or(CancelResult::TooLate, |(result, ..)| result))
+                        // One that is forgotten meanwhile was over.
+                        Ok(
+                            found.map_or((CancelResult::TooLate, listed), |(result, now, _)| {
+                                (result, now)
+                            }),
+                        )
                     }
                 })
-                .buffer_unordered(AT_ONCE)
+                .buffered(AT_ONCE)
                 .collect()
                 .await;
             done.into_iter().collect()

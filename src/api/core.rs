@@ -13,8 +13,8 @@ pub use crate::admission::{CancelCommand, CancelResult, PlaceError};
 pub use crate::ledger::store::{Cursor, Position, Version};
 pub use crate::ledger::{Changed, Filter, PageCursor};
 pub use crate::node::{
-    LookError, NotDeleted, NotResolved, Resolve, ReviewGroup, Reviews, RoomFilter, RoomPage,
-    Standing, Status, Tally, Told,
+    LookError, NotDeleted, NotResolved, Removal, Resolve, ReviewGroup, Reviews, RoomFilter,
+    RoomPage, Standing, Status, Tally, Told,
 };
 
 /// The decisions and the memory behind the API.
@@ -113,13 +113,12 @@ pub trait Core: Debug + Send + Sync {
         limit: usize,
     ) -> Result<RoomPage, LookError>;
 
-    /// Deletes a room because a person says so; what is known of it afterwards. `force`: also
-    /// while a leg lives in it, or an attempt owns it at which nobody is at work.
+    /// Deletes a room because a person says so; what is known of it afterwards.
     ///
     /// # Errors
     ///
     /// It was not deleted, or that could not be recorded.
-    async fn delete_room(&self, name: &str, force: bool) -> Result<Standing, NotDeleted>;
+    async fn delete_room(&self, asked: &Removal) -> Result<Standing, NotDeleted>;
 
     /// At most `limit` attempts in review behind `after`, all or those of one cause, and the
     /// counts of all.

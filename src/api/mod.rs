@@ -23,8 +23,8 @@ mod watch;
 pub use self::backed::Backed;
 pub use self::core::{
     CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, LookError, NotDeleted,
-    NotResolved, PageCursor, PlaceError, Position, ReadError, Resolve, ReviewGroup, Reviews,
-    RoomFilter, RoomPage, Standing, Status, Tally, Told, Version,
+    NotResolved, PageCursor, PlaceError, Position, ReadError, Removal, Resolve, ReviewGroup,
+    Reviews, RoomFilter, RoomPage, Standing, Status, Tally, Told, Version,
 };
 pub use convert::{Violation, Violations, attempt, place_call, timestamp};
 pub use deadline::{Deadline, DeadlineLayer, DeadlineService};

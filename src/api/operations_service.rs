@@ -83,12 +83,14 @@ impl OperationsService for Operations {
         &self,
         request: Request<proto::DeleteRoomRequest>,
     ) -> Result<Response<proto::Room>, Status> {
-        let proto::DeleteRoomRequest { name, force } = request.into_inner();
+        let asked = convert::delete_room(request.into_inner(), &self.limits)
+            .map_err(|violations| status::invalid(&violations))?;
         let core = Arc::clone(&self.core);
         let room = self
-            .apart("api.delete_room", async move {
-                core.delete_room(&name, force).await
-            })
+            .apart(
+                "api.delete_room",
+                async move { core.delete_room(&asked).await },
+            )
             .await?
             .map_err(|error| status::of_not_deleted(error, self.limits.retry_after))?;
         Ok(Response::new(convert::room(&room, self.clock.now())))

@@ -39,6 +39,20 @@ impl Placement {
         convert::attempt(attempt, version, self.clock.now(), &self.limits)
     }
 
+    /// The same, and of one that waits for another attempt where that one stands: a second
+    /// read, which lists and watches spare. One that fails leaves the answer as it is.
+    pub(super) async fn present_whole(&self, found: &(Attempt, Version)) -> proto::Attempt {
+        let (attempt, version) = found;
+        let mut shown = self.present(attempt, *version);
+        let waiting = attempt.waiting.as_ref();
+        if let Some(holder) = waiting.and_then(|waiting| waiting.reason.holder.as_ref())
+            && let Ok(Some((holder, _))) = self.core.attempt(&attempt.workspace, holder).await
+        {
+            convert::of_holder(&mut shown, &holder, self.limits.review_hold);
+        }
+        shown
+    }
+
     /// Runs `work` in a task of its own, since its caller may go away at any time: tonic
     /// drops the handler then, and a decision must not be cut in half.
     pub(super) async fn apart<T: Send + 'static>(
@@ -113,7 +127,7 @@ impl Placement {
         if waits {
             found = self.follow(found, until, dial_over).await;
         }
-        Ok(self.present(&found.0, found.1))
+        Ok(self.present_whole(&found).await)
     }
 
     /// A page of at most `size` attempts, and of fewer if it would be too large: clients
@@ -171,7 +185,7 @@ impl Placement {
         Ok(proto::CancelAttemptResponse {
             result: convert::cancel_result(result, &found.0).into(),
             already: result == CancelResult::Already,
-            attempt: Some(self.present(&found.0, found.1)),
+            attempt: Some(self.present_whole(&found).await),
         })
     }
 }
@@ -220,7 +234,7 @@ impl PlacementService for Placement {
             let until = self.wait_until(&extensions, get.wait_timeout);
             found = self.follow(found, until, dial_over).await;
         }
-        Ok(Response::new(self.present(&found.0, found.1)))
+        Ok(Response::new(self.present_whole(&found).await))
     }
 
     async fn list_attempts(

@@ -65,6 +65,12 @@ pub(super) type Client =
 /// A connection to the service at `server`: a URL, or `HOST:PORT` as the service's ready line
 /// has it.
 pub(super) async fn channel(server: &str) -> anyhow::Result<Channel> {
+    // The scheme alone would not make it so, and whoever writes it relies on it.
+    anyhow::ensure!(
+        !server.starts_with("https://"),
+        "the service is asked in plain HTTP/2, without TLS; write {server} with http://, and reach \
+         a service elsewhere through a tunnel"
+    );
     let url = if server.contains("://") {
         server.to_owned()
     } else {
@@ -103,6 +109,19 @@ impl From<anyhow::Error> for Failed {
 
 /// Says on stderr why a call failed and what to do, and gives the exit code.
 pub(super) fn failed(status: &Status) -> ExitCode {
+    failed_because(status, |reason| {
+        (reason == Reason::AttemptNotFound).then(|| NOT_FOUND.to_owned())
+    });
+    ExitCode::from(exit_code(status))
+}
+
+/// The remedy that the API names is for schedulers; whoever types an id may have mistyped it.
+pub(super) const NOT_FOUND: &str = "Look for a typo in the attempt's id and in --workspace: \
+    `ringonce call list` shows what there is.";
+
+/// Says on stderr why a call failed, and what to do: in the words of `instead` where the
+/// command knows better than the API.
+pub(super) fn failed_because(status: &Status, instead: impl Fn(Reason) -> Option<String>) {
     let details = status.get_error_details();
     if let Some(bad) = details.bad_request() {
         for violation in &bad.field_violations {
@@ -117,34 +136,80 @@ pub(super) fn failed(status: &Status) -> ExitCode {
         .filter(|info| info.domain == DOMAIN)
         .and_then(|info| Reason::of_name(&info.reason));
     if let Some(reason) = remedy {
-        output::note(&format!("hint: {} ({})", reason.remedy(), reason.name()));
+        let remedy = instead(reason).unwrap_or_else(|| reason.remedy().to_owned());
+        output::note(&format!("hint: {remedy} ({})", reason.name()));
     }
-    ExitCode::from(exit_code(status.code()))
 }
 
-/// tonic's client says CANCELLED when its own timer wins, which reads as if somebody had
-/// canceled the call.
-fn sentence(status: &Status) -> &str {
+/// Why there is no answer, as a person understands it: what the transport says of itself is
+/// about streams and frames.
+pub(super) fn sentence(status: &Status) -> String {
+    if is_stranger(status) {
+        return "what answers there is not the gRPC listener of ringonce: take the address of `grpc` \
+                in the ready line of `ringonce serve` (--listen), neither that of its webhooks nor \
+                LiveKit's, and plain HTTP/2 without TLS"
+            .to_owned();
+    }
     if status.code() == Code::Cancelled && status.message() == "Timeout expired" {
-        "the deadline passed; the call may go on: ask `ringonce call get`, or send the same again"
+        // tonic's client says CANCELLED when its own timer wins, which reads as if somebody
+        // had canceled the call.
+        return "the deadline passed; the call may go on: ask `ringonce call get`, or send the \
+                same again"
+            .to_owned();
+    }
+    let why = causes(status);
+    if why.is_empty() {
+        return status.message().to_owned();
+    }
+    format!(
+        "the connection broke before there was an answer ({why}); the same again is safe, and if \
+         it breaks each time, see whether ringonce listens there, and that no TLS is in between"
+    )
+}
+
+/// Whether what answered is certainly no gRPC service of ours, so that nothing was decided: a
+/// page of another server, or no HTTP/2 at all.
+fn is_stranger(status: &Status) -> bool {
+    let says = |text: &str| status.message().contains(text);
+    says("mapped from HTTP status code 4")
+        || says("invalid compression flag")
+        || causes(status).contains("frame with invalid size")
+}
+
+/// What broke a connection, from the outside in; empty for what a service answered.
+fn causes(status: &Status) -> String {
+    let mut causes = Vec::new();
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        causes.push(error.to_string());
+        cause = error.source();
+    }
+    causes.dedup();
+    causes.join(": ")
+}
+
+/// The exit code of an answer that is none of ours.
+pub(super) fn exit_code(status: &Status) -> u8 {
+    if is_stranger(status) {
+        output::UNREACHABLE
     } else {
-        status.message()
+        code_of(status.code())
     }
 }
 
 /// What the codes mean for a script. CANCELLED, `DEADLINE_EXCEEDED` and INTERNAL say nothing
-/// about what was decided.
-const fn exit_code(code: Code) -> u8 {
+/// about what was decided; a proxy that lets nobody in has decided nothing.
+const fn code_of(code: Code) -> u8 {
     match code {
         Code::Ok => output::DONE,
         Code::InvalidArgument | Code::OutOfRange | Code::Unimplemented => output::USAGE,
-        Code::NotFound
+        Code::NotFound | Code::FailedPrecondition => output::FAILED,
+        Code::Unavailable
+        | Code::ResourceExhausted
         | Code::AlreadyExists
-        | Code::FailedPrecondition
         | Code::PermissionDenied
         | Code::Unauthenticated
-        | Code::Aborted => output::FAILED,
-        Code::Unavailable | Code::ResourceExhausted => output::UNREACHABLE,
+        | Code::Aborted => output::UNREACHABLE,
         Code::Cancelled
         | Code::Unknown
         | Code::DeadlineExceeded
@@ -161,7 +226,17 @@ mod tests {
     fn the_clients_own_timeout_is_told_as_what_it_is() {
         let status = Status::cancelled("Timeout expired");
         assert!(sentence(&status).starts_with("the deadline passed; the call may go on"));
-        assert_eq!(exit_code(status.code()), output::UNCERTAIN);
+        assert_eq!(exit_code(&status), output::UNCERTAIN);
         assert_eq!(sentence(&Status::cancelled("other")), "other");
+    }
+
+    #[test]
+    fn another_server_is_not_taken_for_a_wrong_usage_nor_for_an_unknown_decision() {
+        let page = "grpc-status header missing, mapped from HTTP status code 404";
+        let status = Status::unimplemented(page);
+        assert_eq!(exit_code(&status), output::UNREACHABLE);
+        assert!(sentence(&status).contains("not the gRPC listener"));
+        let ours = Status::unimplemented("an older service");
+        assert_eq!(exit_code(&ours), output::USAGE);
     }
 }

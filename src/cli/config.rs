@@ -72,6 +72,9 @@ fn setting(text: &str) -> Result<(String, String), &'static str> {
     Ok((key.trim().to_owned(), value.to_owned()))
 }
 
+/// Said of a configuration without faults, here and by `serve --check-config`.
+pub(super) const SOUND: &str = "configuration is sound\n";
+
 /// `ringonce config …`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -81,7 +84,9 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Act {
-    /// Says whether a configuration is sound, and else everything that is wrong with it.
+    /// Says whether a configuration is sound, and else everything that is wrong with it. What
+    /// `serve` needs besides, the key and the secret of LiveKit, is only noted: `ringonce serve
+    /// --check-config` asks for them, too.
     Check {
         #[command(flatten)]
         flags: Flags,
@@ -118,7 +123,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Err(faults) => return refuse(&faults),
     };
     let text = match show {
-        None => "configuration is sound\n".to_owned(),
+        None => SOUND.to_owned(),
         Some(Output::Text) => as_toml(&loaded),
         Some(Output::Json) => as_json(&loaded),
     };

@@ -39,7 +39,7 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// None but those of the runtime.
+/// The output cannot be written.
 pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let asking = ask(&args.server, args.service);
     let answer = match tokio::time::timeout(args.timeout, asking).await {
@@ -47,14 +47,17 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(_) => Err(anyhow::anyhow!("no answer within {:?}", args.timeout)),
     };
     let (code, text) = match answer {
-        Ok(ServingStatus::Serving) => (output::DONE, "SERVING".to_owned()),
-        Ok(ServingStatus::NotServing) => (output::FAILED, "NOT_SERVING".to_owned()),
+        Ok(ServingStatus::Serving) => (output::DONE, "SERVING"),
+        Ok(ServingStatus::NotServing) => (output::FAILED, "NOT_SERVING"),
         Ok(ServingStatus::Unknown | ServingStatus::ServiceUnknown) => {
-            (output::FAILED, "SERVICE_UNKNOWN".to_owned())
+            (output::FAILED, "SERVICE_UNKNOWN")
         }
-        Err(error) => (output::UNREACHABLE, format!("error: {error:#}")),
+        Err(error) => {
+            output::note(&format!("error: {error:#}"));
+            return Ok(ExitCode::from(output::UNREACHABLE));
+        }
     };
-    output::note(&text);
+    output::write(format!("{text}\n").as_bytes())?;
     Ok(ExitCode::from(code))
 }
 
@@ -66,6 +69,6 @@ async fn ask(server: &str, service: String) -> anyhow::Result<ServingStatus> {
     {
         Ok(response) => Ok(response.into_inner().status()),
         Err(status) if status.code() == Code::NotFound => Ok(ServingStatus::ServiceUnknown),
-        Err(status) => Err(status.into()),
+        Err(status) => Err(anyhow::anyhow!(client::sentence(&status))),
     }
 }

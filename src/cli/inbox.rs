@@ -14,6 +14,7 @@ use crate::config::{Config, Location};
 use crate::ledger::receipt::{Reading, Receipt};
 use crate::ledger::store::{CommitId, Committed, Record, Store as _, sqlite};
 use crate::model::id::Partition;
+use crate::provider::names::RoutingMetadata;
 use crate::runtime::clock::{Clock as _, SystemClock};
 use crate::runtime::ids::{Ids as _, RandomIds};
 
@@ -134,6 +135,9 @@ fn list(
         }
         Ok(true)
     })?;
+    if shown == 0 {
+        output::note("no such webhook is kept");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -204,7 +208,8 @@ fn each(
 ) -> anyhow::Result<()> {
     let mut after = None;
     loop {
-        let page = sqlite::peek(path, &Receipt::latest(after.take(), PAGE))?;
+        let page = sqlite::peek(path, &Receipt::latest(after.take(), PAGE));
+        let page = page.map_err(super::store::unreadable)?;
         for record in &page.records {
             if !see(record, Receipt::of(record)?)? {
                 return Ok(());
@@ -217,7 +222,14 @@ fn each(
     }
 }
 
+/// Whose room it is about, as the room's metadata says; of rooms that others made nothing.
+fn about(receipt: &Receipt) -> Option<RoutingMetadata> {
+    let metadata = receipt.body["room"]["metadata"].as_str()?;
+    serde_json::from_str(metadata).ok()
+}
+
 fn line(receipt: &Receipt) -> Value {
+    let about = about(receipt);
     json!({
         "id": receipt.id,
         "account": receipt.account,
@@ -226,6 +238,8 @@ fn line(receipt: &Receipt) -> Value {
         "reading": receipt.reading.name(),
         "note": receipt.note,
         "room": receipt.body["room"]["name"],
+        "workspace": about.as_ref().map(|of| of.workspace.as_str()),
+        "attempt": about.as_ref().map(|of| of.attempt.as_str()),
     })
 }
 
@@ -233,7 +247,10 @@ fn text(receipt: &Receipt) -> String {
     let (received, id, event) = (receipt.received, &receipt.id, &receipt.event);
     let reading = receipt.reading.name();
     let note = &receipt.note;
-    format!("{received} {id} {event} {reading} {note}")
+    let about = about(receipt).map_or("-".to_owned(), |of| {
+        format!("{}/{}", of.workspace, of.attempt)
+    });
+    format!("{received} {id} {event} {about} {reading} {note}")
         .trim_end()
         .to_owned()
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::api::proto;
 use proto::attempt::{Disposition, State};
 use proto::cancel_attempt_response::Result as CancelResult;
+use proto::stop;
 
 /// Done: answered, ended, or accepted where no more was waited for.
 pub const DONE: u8 = 0;
@@ -108,55 +109,66 @@ pub(super) fn attempt_line(attempt: &proto::Attempt) -> String {
     } else if let Some(reason) = &attempt.reason {
         words.push(&reason.rule);
     }
-    words.push(&attempt.to);
+    // Of one that was canceled before its request came nothing is known but the id.
+    words.extend(Some(attempt.to.as_str()).filter(|to| !to.is_empty()));
     format!("{}: {}", words.join(" "), attempt.explanation)
 }
 
-/// `STOPPED a1 CANCELED …`, and whether it had been canceled before.
-pub(super) fn cancel_line(response: &proto::CancelAttemptResponse) -> String {
-    let result = response
-        .result()
-        .as_str_name()
-        .trim_start_matches("RESULT_");
-    let attempt = response
-        .attempt
-        .as_ref()
-        .map(attempt_line)
-        .unwrap_or_default();
-    let before = if response.already {
-        " (it had been canceled before)"
-    } else {
-        ""
-    };
-    format!("{result} {attempt}{before}")
-}
-
-/// `12 attempts: 10 prevented, 2 being stopped, 0 too late`; in a dry run their ids.
-pub(super) fn cancels_line(page: &proto::CancelAttemptsResponse) -> String {
-    let (prevented, pending, late) = (
-        page.prevented_count,
-        page.pending_count,
-        page.too_late_count,
-    );
-    if prevented + pending + late == 0 {
-        return page.attempt_ids.join("\n");
-    }
-    let all = page.attempt_ids.len();
-    format!("{all} attempts: {prevented} prevented, {pending} being stopped, {late} too late")
-}
-
-/// An attempt and its history, a line each.
+/// An attempt and its history, a line each; a recorded stop stands among them at its time.
 pub(super) fn attempt_lines(attempt: &proto::Attempt) -> String {
-    let mut lines = vec![attempt_line(attempt)];
-    lines.extend(attempt.history.iter().map(|transition| {
-        let time = transition.time.map(show).unwrap_or_default();
-        let to = state_name(transition.to());
-        let (cause, evidence) = (&transition.cause, &transition.evidence);
-        format!("  {time} {to} {cause} {evidence}")
-            .trim_end()
-            .to_owned()
-    }));
-    lines.join("\n")
+    let mut lines: Vec<_> = (attempt.history.iter())
+        .map(|transition| {
+            let time = transition.time.map(show).unwrap_or_default();
+            let to = state_name(transition.to());
+            let (cause, evidence) = (&transition.cause, &transition.evidence);
+            let line = format!("  {time} {to} {cause} {evidence}");
+            let at = transition.time.map(|time| (time.seconds, time.nanos));
+            (at, line.trim_end().to_owned())
+        })
+        .collect();
+    // Where nothing was dialed the change of state is the stop, and tells who asked.
+    let at_once = |stop: &proto::Stop| {
+        let mut history = attempt.history.iter();
+        history.any(|change| change.to() == State::Canceled && change.time == stop.time)
+    };
+    if let Some(stop) = attempt.stop.as_ref().filter(|stop| !at_once(stop)) {
+        let at = stop.time.map(|time| (time.seconds, time.nanos));
+        // Before the change that carried it out, which may have the same time.
+        let behind = lines.partition_point(|(other, _)| *other < at);
+        lines.insert(behind, (at, stop_line(stop)));
+    }
+    let mut all = vec![attempt_line(attempt)];
+    all.extend(lines.into_iter().map(|(_, line)| line));
+    all.join("\n")
+}
+
+/// `  2026-11-29T12:00:00Z STOP_RECORDED (stop-ringing) by kim: wrong list`.
+fn stop_line(stop: &proto::Stop) -> String {
+    let time = stop.time.map(show).unwrap_or_default();
+    let mut line = format!("  {time} STOP_RECORDED");
+    line.push_str(match stop.mode() {
+        stop::Mode::Unspecified => "",
+        stop::Mode::BeforeDial => " (before-dial)",
+        stop::Mode::StopRinging => " (stop-ringing)",
+        stop::Mode::HangUp => " (hang-up)",
+    });
+    line.push_str(match stop.cause() {
+        stop::Cause::Unspecified | stop::Cause::Request => "",
+        stop::Cause::AgentLost => " since its agent went away",
+        stop::Cause::Maximum => " since it lasted as long as it may",
+    });
+    if !stop.requested_by.is_empty() {
+        line.push_str(" by ");
+        line.push_str(&stop.requested_by);
+    }
+    if !stop.reason.is_empty() {
+        line.push_str(": ");
+        line.push_str(&stop.reason);
+    }
+    if stop.pending {
+        line.push_str(" [not yet carried out]");
+    }
+    line
 }
 
 /// A change; nothing for a bookmark.

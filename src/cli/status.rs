@@ -13,8 +13,31 @@ use proto::platform_status::Reach;
 /// Until when an answer should have come: nothing is asked for it.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
+/// The words of the screen, in the order of its lines.
+const WORDS: &str = "\
+The words, in the order of the lines:
+  since                 when the process was started; every count was zero then
+  LiveKit               by the requests that are sent anyway, at least one a minute
+  open                  attempts that are not over, of all workspaces, by state
+  oldest UNCERTAIN      of the attempts whose dial's outcome is not known, the one accepted first
+  horizon               from then on LiveKit can no longer start its call, so that what is seen
+                        decides, or a person is asked
+  looked at by          when the ledger has it looked at at the latest; while LiveKit answers,
+                        this process looks more often. In the past it is overdue: LiveKit did not
+                        answer, or no service was running
+  redelivered           requests for attempts that were known; none of them dialed again
+    in flight             the phone might still ring
+    already placed        the answer had been confirmed
+    open                  nothing had been dialed
+    unclear               whether the call had been placed was not known
+    over                  settled without an answer
+  TOO SOON              a queue that delivers again while the phone may still ring
+  marker to placement   from just before the dial to the confirmed answer
+  webhooks              by what became of them; `missed`: what looking found and none had told";
+
 /// `ringonce status …`.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = WORDS)]
 pub struct Args {
     #[command(flatten)]
     connection: Connection,
@@ -116,12 +139,19 @@ fn open_attempts(open: &proto::OpenAttempts, now: Option<&Timestamp>, lines: &mu
             Some(at) => format!("{} ({})", output::show(*at), ago(at, now)),
             None => "unknown".to_owned(),
         };
+        let look = match (&oldest.look_time, now) {
+            (Some(look), Some(now)) if look.seconds < now.seconds => {
+                format!("its look is overdue since {}", at(&oldest.look_time))
+            }
+            (look, _) if *look == oldest.horizon_time => "looked at until then".to_owned(),
+            (_, _) => format!("looked at by {} at the latest", at(&oldest.look_time)),
+        };
         lines.push(format!(
-            "  oldest UNCERTAIN: {}/{}, horizon {}, next look {}",
+            "  oldest UNCERTAIN: {}/{} since {}, horizon {}, {look}",
             oldest.workspace,
             oldest.attempt_id,
+            at(&oldest.since_time),
             at(&oldest.horizon_time),
-            at(&oldest.look_time)
         ));
     }
 }
@@ -262,10 +292,24 @@ mod tests {
             lines,
             [
                 "open: \u{2265} 1000 QUEUED, 1 UNCERTAIN",
-                "  oldest UNCERTAIN: w/a6, horizon 1970-01-01T00:17:44Z (in 1m 4s), next look \
-                 1970-01-01T00:16:35Z (5s ago)",
+                "  oldest UNCERTAIN: w/a6 since 1970-01-01T00:15:00Z (1m 40s ago), horizon \
+                 1970-01-01T00:17:44Z (in 1m 4s), its look is overdue since 1970-01-01T00:16:35Z \
+                 (5s ago)",
             ]
         );
+        for (look, said) in [
+            (1_064, "looked at until then"),
+            (
+                1_070,
+                "looked at by 1970-01-01T00:17:50Z (in 1m 10s) at the latest",
+            ),
+        ] {
+            let mut open = open.clone();
+            open.oldest_uncertain.as_mut().unwrap().look_time = Some(at(look));
+            let mut lines = Vec::new();
+            open_attempts(&open, Some(&NOW), &mut lines);
+            assert!(lines[1].ends_with(said), "{lines:?}");
+        }
     }
 
     #[test]

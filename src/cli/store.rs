@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     match &args.command {
         Command::Info { output, .. } => {
-            info(&sqlite::inspect(&path)?, *output)?;
+            info(&sqlite::inspect(&path).map_err(unreadable)?, *output)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Adopt { since, .. } if *since > sqlite::inspect(&path)?.epoch.since => {
@@ -79,21 +79,64 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             );
             Ok(ExitCode::from(output::USAGE))
         }
-        Command::Adopt { since, .. } => told(sqlite::adopt(
-            &path,
-            *since,
-            SystemClock.now(),
-            &RandomIds::from_os(),
-        )),
-        Command::Restored { .. } => told(sqlite::restored(
-            &path,
-            SystemClock.now(),
-            &RandomIds::from_os(),
-        )),
+        Command::Adopt { since, .. } => {
+            let (now, chance) = (SystemClock.now(), RandomIds::from_os());
+            told(sqlite::adopt(&path, *since, now, &chance), |epoch| {
+                let since = epoch.since;
+                format!(
+                    "adopted: what happened from {since} on counts as known, and intents from \
+                     then on are accepted once `ringonce serve` runs again"
+                )
+            })
+        }
+        Command::Restored { .. } => {
+            let (now, chance) = (SystemClock.now(), RandomIds::from_os());
+            told(sqlite::restored(&path, now, &chance), restored)
+        }
     }
 }
 
-fn told(epoch: Result<Epoch, sqlite::OpenError>) -> anyhow::Result<ExitCode> {
+/// What it means that a store came back from a backup: none of it is seen before it is served.
+fn restored(epoch: &Epoch) -> String {
+    let since = epoch.since;
+    format!(
+        "a new history begins at {since}. When `ringonce serve` runs again:\n\
+         - what waits in this store, or was prepared, is refused (HISTORY_LOST): it may have been \
+         called after the backup\n\
+         - what rang or talked is looked for at LiveKit, settled by what is seen, and not dialed \
+         again\n\
+         - intents from before {since} are refused, intents from then on are accepted\n\
+         If nothing was called between the backup and now, or all of it is known: `ringonce store \
+         adopt --since TIME`, with TIME of the backup"
+    )
+}
+
+/// Why a store cannot be read. A reader needs a file beside it, which a read-only folder does not
+/// let it make, and `SQLite` says that of the store.
+pub(super) fn unreadable(error: sqlite::OpenError) -> anyhow::Error {
+    let in_the_way = matches!(
+        error,
+        sqlite::OpenError::ReadOnly { .. }
+            | sqlite::OpenError::NoFile { .. }
+            | sqlite::OpenError::Sqlite { .. }
+            | sqlite::OpenError::Io { .. }
+    );
+    let error = anyhow::Error::from(error);
+    if in_the_way {
+        error.context(
+            "the store cannot be read here; reading needs a file beside it, which cannot be made \
+             in a folder that is mounted read-only: copy the store, with the files NAME-wal and \
+             NAME-shm if they are there, to one that may be written, and name the copy by --store",
+        )
+    } else {
+        error
+    }
+}
+
+fn told(
+    epoch: Result<Epoch, sqlite::OpenError>,
+    text: impl FnOnce(&Epoch) -> String,
+) -> anyhow::Result<ExitCode> {
     let epoch = match epoch {
         Ok(epoch) => epoch,
         Err(error @ sqlite::OpenError::Held { .. }) => {
@@ -102,7 +145,7 @@ fn told(epoch: Result<Epoch, sqlite::OpenError>) -> anyhow::Result<ExitCode> {
         }
         Err(error) => return Err(error).context("failed to write the store"),
     };
-    output::note(&format!("intents from {} on are accepted now", epoch.since));
+    output::note(&text(&epoch));
     Ok(ExitCode::SUCCESS)
 }
 

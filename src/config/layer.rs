@@ -86,7 +86,7 @@ pub enum Origin {
         nth: usize,
         /// The file as it was named.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line, from 1; 0 where the file as a whole is meant.
         line: usize,
     },
     /// A variable of the environment.
@@ -117,6 +117,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default { line } => write!(f, "config/default.toml:{line}"),
+            Self::File { path, line: 0, .. } => write!(f, "{}", path.display()),
             Self::File { path, line, .. } => write!(f, "{}:{line}", path.display()),
             Self::Environment { variable } => f.write_str(variable),
             Self::Flag { flag } => f.write_str(flag),

@@ -104,7 +104,7 @@ pub fn load(sources: &Sources) -> Result<Loaded, Faults> {
         match content::text_of(path) {
             Ok(text) => layers.put_toml(&text, &origin, &mut faults),
             Err(wrong) => faults.push(Fault {
-                origin: Some(origin(1)),
+                origin: Some(origin(0)),
                 key: KeyPath::default(),
                 what: wrong.what,
                 remedy: wrong.remedy,

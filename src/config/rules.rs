@@ -230,17 +230,26 @@ impl Rules<'_> {
     }
 
     fn below(&mut self, low: (&str, Duration), high: (&str, Duration), why: &str) {
+        let rises = self.rises(&KeyPath::dotted(low.0), &KeyPath::dotted(high.0));
         self.require(&[low.0, high.0], low.1 < high.1, || {
-            disordered("is not below", low, high, why)
+            disordered("is not below", low, high, why, rises)
         });
     }
 
     fn ordered(&mut self, low: (&KeyPath, Duration), high: (&KeyPath, Duration), why: &str) {
         let (low_text, high_text) = (low.0.to_string(), high.0.to_string());
         let keys = [low.0.clone(), high.0.clone()];
+        let rises = self.rises(low.0, high.0);
         self.require_paths(&keys, low.1 <= high.1, || {
-            disordered("is above", (&low_text, low.1), (&high_text, high.1), why)
+            let (low, high) = ((low_text.as_str(), low.1), (high_text.as_str(), high.1));
+            disordered("is above", low, high, why, rises)
         });
+    }
+
+    /// Whether the higher of two is what somebody wrote, so that raising it is the first remedy.
+    fn rises(&self, low: &KeyPath, high: &KeyPath) -> bool {
+        let layer = |key| self.reader.origin(key).map_or(0, |origin| origin.layer());
+        layer(high) > layer(low)
     }
 
     fn require(&mut self, keys: &[&str], holds: bool, wrong: impl FnOnce() -> Wrong) {
@@ -260,20 +269,27 @@ impl Rules<'_> {
     }
 }
 
-fn disordered(how: &str, low: (&str, Duration), high: (&str, Duration), why: &str) -> Wrong {
+/// The remedy begins with what somebody changed: the higher one, if it `rises`.
+fn disordered(
+    how: &str,
+    low: (&str, Duration),
+    high: (&str, Duration),
+    why: &str,
+    rises: bool,
+) -> Wrong {
     let reason = if why.is_empty() {
         String::new()
     } else {
         format!(": {why}")
     };
+    let bounds = (show_duration(&low.1), show_duration(&high.1));
+    let remedy = if rises {
+        format!("raise {}, or lower {}", high.0, low.0)
+    } else {
+        format!("lower {}, or raise {}", low.0, high.0)
+    };
     Wrong::new(
-        format!(
-            "{} ({}) {how} {} ({})",
-            low.0,
-            show_duration(&low.1),
-            high.0,
-            show_duration(&high.1)
-        ),
-        format!("lower {} or raise {}{reason}", low.0, high.0),
+        format!("{} ({}) {how} {} ({})", low.0, bounds.0, high.0, bounds.1),
+        format!("{remedy}{reason}"),
     )
 }

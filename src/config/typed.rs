@@ -116,6 +116,12 @@ pub(super) fn list<T>(
         return items.iter().map(read).collect();
     }
     if let Value::Untyped(text) = value {
+        if text.trim_start().starts_with('[') {
+            return Err(Wrong::new(
+                "is a list as a file has it",
+                "divide the items by commas alone here, as DE,AT, without brackets and quotes",
+            ));
+        }
         return items(text)
             .map(|item| read(&Value::Untyped(item.to_owned())))
             .collect();

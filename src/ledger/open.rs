@@ -108,7 +108,8 @@ async fn identify(
                 since = %epoch.since,
                 "this store is another file than the one that was served before, or came back from \
                  a backup: what it believes to be waiting is distrusted, and intents from before \
-                 this moment are refused (`ringonce store adopt --since TIME`)"
+                 this moment are refused (`ringonce store adopt --since TIME`, with no service \
+                 running)"
             );
             let epoch = epoch.id;
             (Identity { epoch, ..known }, Some(record.version))

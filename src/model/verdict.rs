@@ -197,7 +197,7 @@ impl TryFailure {
             Self::PlatformClock => "LiveKit's clock and this host's differ; synchronise them",
             Self::RequestRejected => "LiveKit rejected the request as invalid",
             Self::CredentialsRefused => {
-                "LiveKit refused the API key or secret; check livekit.api_key and livekit.api_secret"
+                "LiveKit refused the API key, its secret or this host's clock; check livekit.api_key, livekit.api_secret and both clocks"
             }
             Self::PlatformUnreachable => {
                 "LiveKit could not be reached or did not answer; nothing was dialed"

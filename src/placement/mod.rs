@@ -232,14 +232,7 @@ impl Placement {
             room,
             cause,
         } = *failed;
-        tracing::info!(
-            event = "try.failed",
-            attempt = %of.attempt,
-            workspace = %of.workspace,
-            session = %of.session,
-            failure = ?failure,
-            "a try ended before anything was dialed: {}", failure.explain()
-        );
+        self.log_failed(of, failure).await;
         let mut gone = None;
         if let Some(mut open) = room {
             // Deleted under the janitor's eye: if this task is dropped here, it takes over.
@@ -356,6 +349,29 @@ impl Placement {
                 Marked::TurnedBack(TryFailure::Abandoned, None)
             }
         }
+    }
+
+    /// Says why a try ended before its dial. One that was canceled has not failed, and nobody
+    /// who held it has stopped.
+    async fn log_failed(&self, of: &Try, failure: TryFailure) {
+        let canceled = failure == TryFailure::Abandoned
+            && match self.ledger.attempt(&of.workspace, &of.attempt).await {
+                Ok(found) => found.is_some_and(|(attempt, _)| attempt.state == State::Canceled),
+                Err(_) => false,
+            };
+        let (event, why) = if canceled {
+            ("try.canceled", "it was canceled")
+        } else {
+            ("try.failed", failure.explain())
+        };
+        tracing::info!(
+            event,
+            attempt = %of.attempt,
+            workspace = %of.workspace,
+            session = %of.session,
+            failure = (!canceled).then(|| tracing::field::debug(failure)),
+            "a try ended before anything was dialed: {why}"
+        );
     }
 
     /// Returns when the try is no longer ours to bring to the dial: it was canceled, its

@@ -55,10 +55,7 @@ impl Reconciler {
                 return self.close_seen(settled, sight).await;
             }
             Step::Over(ending) => {
-                let (gap, cause) = match ending {
-                    Ending::RoomGone => (Gap::RoomFinished, EndCause::RoomGone),
-                    Ending::CalleeGone => (Gap::Left, EndCause::LegLeft),
-                };
+                let (gap, cause) = ended_by(attempt, ending);
                 self.gaps.found(gap);
                 let settled = self
                     .settle_looked(attempt, rang, find(Finding::Over(cause)))
@@ -316,6 +313,16 @@ impl Reconciler {
 
 /// How much rarer than an answered call a review is looked at whose room is still listed.
 const LISTED_REVIEW: u32 = 10;
+
+/// What webhooks should have told of an end that a look found, and what it was. What is gone by
+/// a recorded stop did not end by itself.
+fn ended_by(attempt: &Attempt, ending: Ending) -> (Gap, EndCause) {
+    let (gap, by_itself) = match ending {
+        Ending::RoomGone => (Gap::RoomFinished, EndCause::RoomGone),
+        Ending::CalleeGone => (Gap::Left, EndCause::LegLeft),
+    };
+    (gap, attempt.ended_by(by_itself))
+}
 
 /// A recorded stop hung up on an answered leg.
 fn hung_up(attempt: &Attempt, leg: Leg) -> Finding {

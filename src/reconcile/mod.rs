@@ -237,6 +237,7 @@ impl Reconciler {
     async fn run(self: Arc<Self>, mut stop: Stop) {
         let mut heard = self.ledger.news().heard();
         while !stop.asked() {
+            self.tell_outage();
             let now = self.ledger.news().heard();
             if std::mem::replace(&mut heard, now) != now {
                 self.gaps.told();
@@ -249,6 +250,28 @@ impl Reconciler {
                 () = self.ledger.news().rung() => self.poked_all().await,
                 () = tokio::time::sleep(pause) => {}
             }
+        }
+    }
+
+    /// Says in the log when LiveKit stops answering, and when it answers again.
+    fn tell_outage(&self) {
+        let (health, now) = (self.rooms.client().health(), self.ledger.now());
+        match self.outage.turn(health.failing_since, now) {
+            Some(outage::Turn::Began(since)) => tracing::warn!(
+                event = "livekit.outage",
+                %since,
+                failure = health.failed.map_or("", |failed| failed.why.name()),
+                "no request to LiveKit is answered: {}; calls wait, and nothing that is not known \
+                 is dialed again",
+                health.failed.map_or("", |failed| failed.why.explain())
+            ),
+            Some(outage::Turn::Ended(since)) => tracing::info!(
+                event = "livekit.recovered",
+                %since,
+                lasted_s = now.since(since).as_secs(),
+                "LiveKit answers again; what waited for it is looked at now"
+            ),
+            None => {}
         }
     }
 

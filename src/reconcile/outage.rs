@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::model::id::SessionId;
 use crate::model::time::Time;
@@ -9,10 +10,27 @@ use crate::model::time::Time;
 /// More rooms than an outage leaves behind, at some thirty bytes each.
 const ROOMS_MAX: usize = 10_000;
 
+/// How long every request must have failed before it is called an outage: one that is lost, or
+/// a platform that restarts in a moment, is none.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// An outage of the platform, as it is to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It has lasted long enough to be one.
+    Began(Time),
+    /// It is answered again; this is when it began.
+    Ended(Time),
+}
+
 /// Rooms that could not be looked for since LiveKit does not answer. Nothing of them is known
 /// to be there, so they are no leak: one line for all of them, once an outage.
 #[derive(Debug, Default)]
-pub(super) struct Outage(Mutex<Waiting>);
+pub(super) struct Outage {
+    waiting: Mutex<Waiting>,
+    /// Since when it lasts, once that was told.
+    told: Mutex<Option<Time>>,
+}
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -23,12 +41,31 @@ struct Waiting {
 }
 
 impl Outage {
+    /// What is to be told at `now`, if every request has failed since `failing_since`: the
+    /// beginning of an outage and its end, each once.
+    pub(super) fn turn(&self, failing_since: Option<Time>, now: Time) -> Option<Turn> {
+        // A std mutex, since nothing is awaited while it is held.
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match (*told, failing_since) {
+            (None, Some(since)) if now.since(since) >= GRACE => {
+                *told = Some(since);
+                Some(Turn::Began(since))
+            }
+            (Some(began), None) => {
+                *told = None;
+                Some(Turn::Ended(began))
+            }
+            // One answer among failures does not make two outages.
+            (None | Some(_), Some(_)) | (None, None) => None,
+        }
+    }
+
     /// Another look for the room of `session` got no answer, in the outage that began at
     /// `since`. How many rooms wait, if that is to be said now: when one has waited `long`, and
     /// nobody said it before.
     pub(super) fn waits(&self, session: SessionId, since: Time, long: bool) -> Option<usize> {
         // A std mutex, since nothing is awaited while it is held.
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.since != Some(since) {
             *waiting = Waiting {
                 since: Some(since),
@@ -51,6 +88,24 @@ mod tests {
     fn session(number: u32) -> SessionId {
         let (deployment, workspace) = ("d".parse().unwrap(), "w".parse().unwrap());
         SessionId::of(&deployment, &workspace, &"a".parse().unwrap(), number)
+    }
+
+    #[test]
+    fn an_outage_is_told_when_it_begins_and_when_it_is_over() {
+        let outage = Outage::default();
+        let at = Time::from_secs;
+        assert_eq!(outage.turn(None, at(1)), None);
+        assert_eq!(
+            outage.turn(Some(at(2)), at(3)),
+            None,
+            "one request was lost"
+        );
+        assert_eq!(outage.turn(None, at(4)), None);
+        assert_eq!(outage.turn(Some(at(5)), at(9)), None);
+        assert_eq!(outage.turn(Some(at(5)), at(10)), Some(Turn::Began(at(5))));
+        assert_eq!(outage.turn(Some(at(5)), at(11)), None, "once");
+        assert_eq!(outage.turn(None, at(60)), Some(Turn::Ended(at(5))));
+        assert_eq!(outage.turn(None, at(61)), None);
     }
 
     #[test]

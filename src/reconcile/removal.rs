@@ -2,13 +2,26 @@
 
 use super::inventory::{Inventory, Leak, Leg, Standing, is_gone};
 use super::leak::{Facts, judge};
-use crate::ledger::Error;
-use crate::ledger::record::{Room, RoomCause, RoomState};
-use crate::model::attempt::State;
+use crate::ledger::record::{Room, RoomCause, RoomState, attempt_key};
+use crate::ledger::{Change, Decision, Error};
+use crate::model::attempt::{CancelRequest, Cause, Mode, State, Stop, StopWhy};
 use crate::model::id::{AttemptId, RoomName};
 use crate::model::time::Time;
 use crate::placement::rooms::Deletion;
 use crate::provider::{Call, Metadata, RoomSeen};
+
+/// A person's wish to have a room deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Removal {
+    /// The room.
+    pub name: String,
+    /// Also while a leg lives in it, or an attempt owns it that is answered or not known.
+    pub force: bool,
+    /// Why; may be empty.
+    pub reason: String,
+    /// Who asks; may be empty.
+    pub by: String,
+}
 
 /// Why a room was not deleted.
 #[derive(Debug, thiserror::Error)]
@@ -64,9 +77,7 @@ const fn instead(state: State) -> &'static str {
 }
 
 impl Inventory {
-    /// Deletes the room called `name` because a person says so, and tells what is known of it
-    /// afterwards. `force`: also while a leg lives in it, or an attempt owns it that is
-    /// answered or not known.
+    /// Deletes a room because a person says so, and tells what is known of it afterwards.
     ///
     /// Never while placement is at work in it: a dial into a deleted room makes it anew,
     /// without metadata, and nobody hears the callee.
@@ -74,7 +85,8 @@ impl Inventory {
     /// # Errors
     ///
     /// It was not deleted, or that could not be recorded; the text says what to do.
-    pub async fn delete(&self, name: &str, force: bool) -> Result<Standing, NotDeleted> {
+    pub async fn delete(&self, asked: &Removal) -> Result<Standing, NotDeleted> {
+        let name = asked.name.as_str();
         let ours = RoomName::parse(name).map(|(partition, session)| session.room(partition));
         let Some(ours) = ours.filter(|ours| ours.as_str() == name) else {
             return Err(NotDeleted::NoNameOfOurs);
@@ -102,7 +114,10 @@ impl Inventory {
         let standing = judge(facts, self.ledger.deployment(), self.ledger.now());
         let standing = standing.ok_or_else(missing)?;
         let room = known(&standing, record, seen).ok_or(NotDeleted::NotFound)?;
-        self.refuse(&standing, force).await?;
+        self.refuse(&standing, asked.force).await?;
+        if standing.owned && standing.attempt_state == Some(State::Answered) {
+            self.hangs_up(&standing, asked).await?;
+        }
         match self.rooms.delete(&room).await {
             Deletion::Gone => self.gone(standing, &room).await,
             Deletion::Left | Deletion::Unknown => Err(NotDeleted::Platform),
@@ -129,6 +144,47 @@ impl Inventory {
             Leg::Lives => Err(NotDeleted::LegLives),
             Leg::Unknown => Err(NotDeleted::Platform),
         }
+    }
+
+    /// Somebody talks in it: recorded first as a stop that hangs up, since whatever tells of the
+    /// end, a webhook or a look, would take a room that is merely gone for a natural one. If
+    /// the deletion then fails, the next look carries the stop out.
+    async fn hangs_up(&self, standing: &Standing, asked: &Removal) -> Result<(), Error> {
+        let (ws, id) = (&standing.workspace, &standing.attempt);
+        let mut why = "its room was deleted by hand".to_owned();
+        if !asked.reason.is_empty() {
+            why = format!("{why}: {}", asked.reason);
+        }
+        self.ledger
+            .decide(ws, vec![attempt_key(ws, id)], |view| {
+                let now = self.ledger.now();
+                let Some(mut attempt) = view.attempt(ws, id)? else {
+                    return Ok(Decision::Keep(()));
+                };
+                let before = attempt.cancel.as_ref().map(|cancel| cancel.mode);
+                let of_this_room =
+                    (attempt.placed.as_ref()).is_some_and(|p| p.session == standing.session);
+                if attempt.state != State::Answered || !of_this_room || before == Some(Mode::HangUp)
+                {
+                    return Ok(Decision::Keep(()));
+                }
+                attempt.cancel = Some(CancelRequest {
+                    mode: Mode::HangUp,
+                    by: asked.by.clone(),
+                    why: why.clone(),
+                    at: now,
+                });
+                attempt.stop.get_or_insert(Stop {
+                    why: StopWhy::Cancel,
+                    at: now,
+                    met_ringing: None,
+                });
+                let mut change = Change::default();
+                change.attempt(&attempt, Cause::Canceled)?;
+                Ok(Decision::Write(change, ()))
+            })
+            .await?;
+        Ok(())
     }
 
     async fn gone(&self, standing: Standing, room: &Room) -> Result<Standing, NotDeleted> {

@@ -87,7 +87,14 @@ impl Redeliveries {
             campaign = campaign.map(CampaignId::as_str).unwrap_or_default(),
             state = attempt.state.name(),
             passage = passage.name(),
-            "a known attempt was asked for again; nothing is dialed for it a second time"
+            "a known attempt was asked for again; {}",
+            // One that waits, or was refused for lost history that is adopted now, may yet be
+            // dialed for the first time.
+            if attempt.may_have_dialed() {
+                "nothing is dialed for it a second time"
+            } else {
+                "nothing of it had been dialed"
+            }
         );
         if passage == Passage::InFlight {
             self.spaced(attempt, now);

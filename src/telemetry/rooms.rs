@@ -20,7 +20,12 @@ pub fn created(deployment: &Deployment, room: &Room, confirmed: bool) {
         attempt = %room.attempt,
         session = %room.session,
         confirmed,
-        "a room is made"
+        "{}",
+        if confirmed {
+            "a room is made"
+        } else {
+            "a room is about to be made"
+        }
     );
 }
 

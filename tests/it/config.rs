@@ -159,6 +159,15 @@ fn a_list_is_given_on_the_command_line_with_commas() {
     assert_eq!(read("+999,+998"), ["+999", "+998"]);
     assert_eq!(read("+999"), ["+999"]);
     assert!(read("").is_empty());
+    let mut sources = environment(&[]);
+    let as_in_a_file = flag("--set", "numbers.countries", "[\"DE\", \"AT\"]");
+    sources.flags.push(as_in_a_file);
+    let found = lines(&load(&sources).unwrap_err());
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("divide the items by commas alone"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -212,7 +221,7 @@ fn a_fault_of_the_environment_and_of_a_flag_names_it() {
         .push(flag("--store", "store.url", "redis://x:y@h"));
     sources.files.push("/nowhere/ringonce.toml".into());
     let found = lines(&load(&sources).unwrap_err());
-    assert!(found[0].starts_with("/nowhere/ringonce.toml:1: cannot be read: "));
+    assert!(found[0].starts_with("/nowhere/ringonce.toml: cannot be read: "));
     assert!(found[1].starts_with("RINGONCE__DIAL__SEND_BY: dial.send_by: \"soon\" is no duration"));
     assert!(found[2].starts_with("--store: store.url: this version has no Redis store"));
     assert!(!found[2].contains("x:y"), "a password must not be repeated");
@@ -223,6 +232,11 @@ const BROKEN_RULES: &[(&str, &str)] = &[
     (
         "dial.ringing_timeout = \"79s\"\ndial.ringing_timeout_max = \"70s\"",
         "dial.ringing_timeout: dial.ringing_timeout (1m 19s) is above dial.ringing_timeout_max (1m 10s)",
+    ),
+    // The first remedy is about what somebody wrote.
+    (
+        "dial.ringing_timeout = \"3s\"",
+        "dial.ringing_timeout: dial.ringing_timeout_min (5s) is above dial.ringing_timeout (3s); raise dial.ringing_timeout, or lower dial.ringing_timeout_min",
     ),
     (
         "dial.ringing_timeout_max = \"40s\"",

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use ringonce::lab::platform::Fault;
 use ringonce::ledger::record::RoomState;
-use ringonce::model::attempt::{EndCause, State};
+use ringonce::model::attempt::{EndCause, Mode, State};
 use ringonce::model::id::{Nonce, RoomName, SessionId};
-use ringonce::node::{Leak, Leg, NotDeleted, RoomFilter, RoomPage, Standing};
+use ringonce::node::{Leak, Leg, NotDeleted, Removal, RoomFilter, RoomPage, Standing};
 use ringonce::provider::{Call, Client, Limits, METADATA_VERSION, NewRoom, RoutingMetadata};
 use ringonce::runtime::life::Life;
 use tokio::time::sleep;
@@ -33,7 +33,13 @@ async fn only(alive: &Alive) -> Standing {
 }
 
 async fn delete(alive: &Alive, name: &str, force: bool) -> Result<Standing, NotDeleted> {
-    alive.node.inventory().delete(name, force).await
+    let asked = Removal {
+        name: name.to_owned(),
+        force,
+        reason: "test".to_owned(),
+        by: "kim".to_owned(),
+    };
+    alive.node.inventory().delete(&asked).await
 }
 
 /// Makes a room as another program would.
@@ -122,11 +128,17 @@ async fn an_answered_call_is_cut_off_only_by_force() {
     let room = only(&alive).await;
     let refused = delete(&alive, &room.name, false).await.unwrap_err();
     assert!(refused.to_string().contains("hang-up"), "{refused}");
+    let open = alive.attempt("a").await;
+    assert_eq!((open.cancel, open.stop), (None, None), "what was refused");
     let gone = delete(&alive, &room.name, true).await.unwrap();
     assert_eq!((gone.record, gone.listed), (Some(RoomState::Gone), false));
     assert!(lab.seen().rooms.is_empty());
     let ended = alive.until_state("a", State::Ended).await;
-    assert_eq!(ended.settled.unwrap().end_cause, Some(EndCause::RoomGone));
+    // It does not read as if one side had hung up.
+    assert_eq!(ended.settled.unwrap().end_cause, Some(EndCause::Canceled));
+    let cancel = ended.cancel.unwrap();
+    assert_eq!((cancel.by.as_str(), cancel.mode), ("kim", Mode::HangUp));
+    assert!(cancel.why.contains("deleted by hand: test"), "{cancel:?}");
     sleep(LONG).await;
     assert_eq!(lab.rooms.causes(), ["operator"]);
     lab.rooms.assert_paired();

@@ -6,9 +6,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ringonce::admission::cancel::CancelCommand;
 use ringonce::inbox::Taken;
 use ringonce::lab::platform::Fault;
-use ringonce::model::attempt::{Passage, State};
+use ringonce::model::attempt::{Mode, Passage, State};
 use ringonce::model::id::CampaignId;
 use ringonce::node::health::Trouble;
 use tokio::time::sleep;
@@ -243,6 +244,7 @@ async fn what_is_open_is_counted_by_state_and_the_oldest_uncertain_one_is_named(
 #[tokio::test(start_paused = true)]
 async fn an_outage_of_livekit_is_known_without_a_call_and_its_end_too() {
     let lab = Lab::new(1);
+    let (ear, _guard) = listen();
     let alive = lab.node().await;
     sleep(Duration::from_secs(65)).await;
     let health = alive.node.status().platform;
@@ -260,11 +262,58 @@ async fn an_outage_of_livekit_is_known_without_a_call_and_its_end_too() {
     let since = health.failing_since.expect("every list fails");
     assert!(since.since(begun) <= Duration::from_mins(2), "{health:?}");
     assert_eq!(health.failed.unwrap().why, Trouble::Broken);
+    let outages = ear.heard("livekit.outage");
+    assert_eq!(outages.len(), 1, "once: {outages:?}");
+    assert_eq!(outages[0]["failure"], "BROKEN");
+    assert!(ear.heard("livekit.recovered").is_empty());
     lists(0);
     sleep(Duration::from_mins(2)).await;
     let health = alive.node.status().platform;
     assert_eq!(health.failing_since, None, "{health:?}");
     assert!(health.failed.is_some(), "the last failure is remembered");
+    let over = ear.heard("livekit.recovered");
+    assert_eq!(over.len(), 1, "once: {over:?}");
+    assert!(
+        over[0]["lasted_s"].parse::<u64>().unwrap() >= 120,
+        "{over:?}"
+    );
+    assert_eq!(ear.heard("livekit.outage").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_that_was_canceled_is_not_said_to_have_failed() {
+    let lab = Lab::new(1);
+    let (ear, _guard) = listen();
+    let alive = lab.node().await;
+    let call = lab.call("a", ANSWERS);
+    alive.place(call.clone()).await;
+    alive.place(call).await;
+    let again = ear.heard("attempt.redelivered");
+    assert!(
+        again[0]["message"].contains("nothing of it had been dialed"),
+        "{again:?}"
+    );
+    let command = CancelCommand {
+        workspace: crate::world::workspace(),
+        attempt: "a".parse().unwrap(),
+        mode: Mode::StopRinging,
+        allow_missing: false,
+        reason: String::new(),
+        requested_by: String::new(),
+    };
+    alive.node.admission().cancel(&command).await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(ear.heard("try.canceled").len(), 1);
+    assert!(
+        ear.heard("try.failed").is_empty(),
+        "{:?}",
+        ear.heard("try.failed")
+    );
+    let begun = ear.heard("room.created");
+    assert!(
+        begun[0]["message"].contains("about to be made"),
+        "{begun:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

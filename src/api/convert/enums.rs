@@ -142,6 +142,19 @@ pub(crate) fn cancel_result(
     }
 }
 
+/// One cancel of many, as it came out.
+pub(crate) fn canceled_attempt(
+    result: Option<CancelResult>,
+    attempt: &Attempt,
+) -> proto::CanceledAttempt {
+    let result = result.map(|result| cancel_result(result, attempt));
+    proto::CanceledAttempt {
+        attempt_id: attempt.id.to_string(),
+        result: result.unwrap_or_default().into(),
+        state: state(attempt.state).into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

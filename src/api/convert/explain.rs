@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use crate::model::attempt::{Attempt, Placed, ReviewCause, Rule, State};
-use crate::model::disposition::{Disposition, Permission};
+use super::{enums, stop};
+use crate::api::proto;
+use crate::model::attempt::{Attempt, EndCause, Placed, ReviewCause, Rule, State};
+use crate::model::disposition::{Disposition, Permission, Rang};
 use crate::model::time::Time;
 
 /// By when evidence or time settles it without anybody, in `UNCERTAIN` and `NEEDS_REVIEW`: at the
@@ -31,18 +33,29 @@ pub(super) fn settles_at(attempt: &Attempt, review_hold: Duration) -> Option<Tim
 
 /// Where it stands at `now`, why, and what to do; `settles` is [`settles_at`].
 pub(super) fn explanation(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
+    let stands = stands(attempt, settles, now);
+    match stop::pending(attempt) {
+        Some(pending) => format!("{stands}. Meanwhile {pending}"),
+        None => stands,
+    }
+}
+
+fn stands(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
     match attempt.state {
         State::Queued | State::Deferred | State::Refused => waiting(attempt).into_owned(),
         State::Reserved => "room and agent are being prepared; nothing was dialed".to_owned(),
         State::Dialing => "the dial was sent; the phone may be ringing".to_owned(),
         State::Answered => Disposition::Answered.explain().to_owned(),
-        State::Ended => "the call was answered and is over".to_owned(),
+        State::Ended => over(attempt),
         State::Uncertain => uncertain(attempt, settles, now),
         State::NeedsReview => {
             let why = attempt
                 .review
                 .map_or("evidence cannot settle it", ReviewCause::explain);
             let closes = match settles {
+                Some(at) if at < now => {
+                    format!("at once: since {at} it is due to close itself as UNRESOLVED")
+                }
                 Some(at) => format!("until {at}, when it closes itself as UNRESOLVED"),
                 None => "before it closes itself".to_owned(),
             };
@@ -62,6 +75,11 @@ fn uncertain(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
         (Some(horizon), _) if now < horizon => format!(
             "evidence is looked for, and settles it soon after {horizon}, when LiveKit can no \
              longer start the call, at the latest"
+        ),
+        (_, Some(next)) if next < now => format!(
+            "LiveKit can no longer start the call, and the look that settles it is overdue since \
+             {next}: LiveKit does not answer, or the service was not running (ringonce status); as \
+             soon as LiveKit says what there is that settles it, or a person is asked"
         ),
         (_, Some(next)) => format!(
             "LiveKit can no longer start the call, and as soon as it says what there is that \
@@ -109,11 +127,39 @@ fn waiting(attempt: &Attempt) -> Cow<'static, str> {
     }
 }
 
+/// Of a call that was answered: what ended it.
+fn over(attempt: &Attempt) -> String {
+    let cause = attempt.settled.as_ref().and_then(|s| s.end_cause);
+    match (cause, stop::canceled(attempt)) {
+        (Some(EndCause::Canceled), Some(told)) => {
+            format!("the call was answered, and hung up {told}")
+        }
+        (Some(EndCause::Canceled), None) => "the call was answered, and hung up by request".into(),
+        (Some(EndCause::Maximum), _) => {
+            "the call was answered, and ended as it lasted as long as it may".into()
+        }
+        (Some(EndCause::AgentLost), _) => {
+            "the call was answered, and ended as its agent went away".into()
+        }
+        (Some(EndCause::Resolved), _) => {
+            "a person found that the call was answered and is over".into()
+        }
+        (Some(EndCause::RoomGone | EndCause::LegLeft) | None, _) => {
+            "the call was answered and is over".into()
+        }
+    }
+}
+
 fn ended(attempt: &Attempt) -> String {
     let Some(settled) = &attempt.settled else {
         return "it is over".to_owned();
     };
-    let why = settled.disposition.explain();
+    let why = match (settled.disposition, settled.rang) {
+        (Disposition::Unreached, Rang::Rang) => {
+            "it rang, and how that ended the carrier's side did not say"
+        }
+        (other, _) => other.explain(),
+    };
     match (attempt.state, attempt.last_failure) {
         (State::NotDialed, Some(failure)) => {
             format!(
@@ -122,15 +168,52 @@ fn ended(attempt: &Attempt) -> String {
                 failure.explain()
             )
         }
-        (State::Canceled, _) if settled.call_started => {
-            format!("{why} after the dial was sent; the phone may have rung")
+        (State::Canceled, _) => {
+            let told = stop::canceled(attempt);
+            let told = told.map_or(String::new(), |told| format!(" {told}"));
+            if settled.call_started {
+                format!("{why} after the dial was sent, and the phone may have rung:{told}")
+            } else {
+                format!("{why}, and nothing was dialed:{told}")
+            }
         }
-        (State::Canceled, _) => format!("{why}; nothing was dialed"),
         (_, _) => match &settled.sip {
             Some(sip) => format!("{why} (SIP {})", sip.code),
             None => why.to_owned(),
         },
     }
+}
+
+/// What waits for `holder` is told where that one stands, and what would let it pass.
+pub(crate) fn of_holder(out: &mut proto::Attempt, holder: &Attempt, review_hold: Duration) {
+    let Some(reason) = &mut out.reason else {
+        return;
+    };
+    reason.set_holder_state(enums::state(holder.state));
+    let settles = settles_at(holder, review_hold);
+    let by = settles.map_or(String::new(), |at| format!(" until {at}"));
+    let state = holder.state.name().to_uppercase();
+    let way_out = match holder.state {
+        State::NeedsReview => format!(
+            ", and holds it{by}, or until a person says what became of it \
+             (ringonce review resolve {})",
+            holder.id
+        ),
+        State::Uncertain => format!(
+            ": whether its phone rings is not known, and it holds what this one needs until that \
+             is settled (ringonce call get --attempt {})",
+            holder.id
+        ),
+        State::Answered => ": somebody talks".to_owned(),
+        State::Ended | State::NotConnected | State::NotDialed | State::Canceled => {
+            ", and passes it on soon".to_owned()
+        }
+        State::Queued | State::Deferred | State::Refused | State::Reserved | State::Dialing => {
+            String::new()
+        }
+    };
+    let stands = format!(", which is {state}{way_out}");
+    out.explanation.push_str(&stands);
 }
 
 /// Whether a follow-up attempt would be accepted, and why.

@@ -13,18 +13,20 @@ mod read;
 mod review;
 mod room;
 mod status;
+mod stop;
 mod texts;
 
+pub(crate) use enums::{cancel_result, canceled_attempt};
+pub(crate) use explain::of_holder;
 pub use fields::{Violation, Violations, timestamp};
 pub use outward::attempt;
 pub use place_call::place_call;
 pub(crate) use review::{
     ListReviews, list_reviews, resolve_attempt, resolve_attempts, review_group,
 };
-pub(crate) use room::{list_rooms, room};
+pub(crate) use room::{delete_room, list_rooms, room};
 pub(crate) use status::status;
 
-pub(crate) use enums::cancel_result;
 pub(crate) use read::{
     CancelMany, Watching, cancel_attempt, cancel_attempts, get_attempt, list_attempts,
     watch_attempts,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::enums;
 use super::explain::{explanation, follow_up, settles_at};
 use super::fields::timestamp;
+use super::stop;
 use crate::api::core::Version;
 use crate::api::limits::Limits;
 use crate::api::proto;
@@ -27,7 +28,8 @@ pub fn attempt(attempt: &Attempt, version: Version, now: Time, limits: &Limits) 
         reason: reason(attempt),
         explanation: explanation(attempt, settles, now),
         settle_time: settles.map(timestamp),
-        history: attempt.history.iter().map(transition).collect(),
+        history: history(attempt),
+        stop: stop::stop(attempt),
         etag: version.0.to_string(),
         r#try: number(attempt.tries),
         ..proto::Attempt::default()
@@ -90,6 +92,7 @@ fn reason(attempt: &Attempt) -> Option<proto::Reason> {
             .unwrap_or_default(),
         until: waiting.reason.until.map(timestamp),
         count: number(waiting.count),
+        holder_state: proto::attempt::State::Unspecified.into(),
     })
 }
 
@@ -168,6 +171,18 @@ const fn end_cause(cause: Option<EndCause>) -> proto::attempt::EndCause {
     }
 }
 
+/// Its changes; the one by which a cancel was carried out says who asked, and why.
+fn history(attempt: &Attempt) -> Vec<proto::Transition> {
+    let mut history: Vec<_> = attempt.history.iter().map(transition).collect();
+    if let (Some(last), Some(told)) = (history.last_mut(), stop::canceled(attempt)) {
+        if !last.evidence.is_empty() {
+            last.evidence.push_str("; ");
+        }
+        last.evidence.push_str(&told);
+    }
+    history
+}
+
 fn transition(transition: &Transition) -> proto::Transition {
     let state = |state| i32::from(enums::state(state));
     proto::Transition {
@@ -183,7 +198,8 @@ fn transition(transition: &Transition) -> proto::Transition {
 mod tests {
     use super::*;
     use crate::model::attempt::{
-        AgentWanted, Cause, Gate, Keep, Keyed, Placed, Reason, Rule, Settled, Waiting,
+        AgentWanted, CancelRequest, Cause, Gate, Keep, Keyed, Mode, Placed, Reason, Rule, Settled,
+        Stop, StopWhy, Waiting,
     };
     use crate::model::disposition::{Disposition, Rang};
     use crate::model::id::{Nonce, Partition, SessionId};
@@ -309,6 +325,13 @@ mod tests {
         assert_eq!(out.settle_time, Some(timestamp(soon)));
         says(&out, &["a person is asked soon after", &soon.to_string()]);
 
+        // An outage: the look itself is late.
+        open.look_at = Some(Time::from_secs(950));
+        says(
+            &shown(&open),
+            &["overdue since 1970-01-01T00:15:50Z", "ringonce status"],
+        );
+
         let out = shown(&of(State::NeedsReview));
         let closes = NOW.plus(Limits::default().review_hold);
         assert_eq!(out.settle_time, Some(timestamp(closes)));
@@ -339,6 +362,27 @@ mod tests {
         let out = shown(&attempt);
         assert!(out.end_time.is_some());
         assert_eq!(out.end_cause(), proto::attempt::EndCause::Maximum);
+    }
+
+    #[test]
+    fn a_stop_is_pending_only_while_it_will_be_carried_out() {
+        let mut attempt = of(State::Answered);
+        attempt.stop = Some(Stop {
+            why: StopWhy::Cancel,
+            at: NOW,
+            met_ringing: None,
+        });
+        for (mode, pending) in [(Mode::StopRinging, false), (Mode::HangUp, true)] {
+            attempt.cancel = Some(CancelRequest {
+                mode,
+                by: "kim".into(),
+                why: "wrong list".into(),
+                at: NOW,
+            });
+            let out = shown(&attempt);
+            assert_eq!(out.stop.unwrap().pending, pending, "{mode:?}");
+            assert_eq!(out.explanation.contains("by kim: wrong list"), pending);
+        }
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use super::enums;
 use super::fields::{Violations, timestamp};
-use crate::api::core::{RoomFilter, Standing};
+use crate::api::core::{Removal, RoomFilter, Standing};
 use crate::api::limits::Limits;
 use crate::api::proto;
 use crate::ledger::record::RoomState;
+use crate::model::id::ID_MAX;
 use crate::model::time::Time;
 use crate::node::{Leak, Leg};
 
@@ -31,6 +32,21 @@ pub(crate) fn list_rooms(
         },
         size,
         token: message.page_token,
+    }))
+}
+
+pub(crate) fn delete_room(
+    message: proto::DeleteRoomRequest,
+    limits: &Limits,
+) -> Result<Removal, Violations> {
+    let mut wrong = Violations::default();
+    wrong.text("reason", &message.reason, limits.request.reason_max);
+    wrong.text("requested_by", &message.requested_by, ID_MAX);
+    wrong.unless_any(Some(Removal {
+        name: message.name,
+        force: message.force,
+        reason: message.reason,
+        by: message.requested_by,
     }))
 }
 

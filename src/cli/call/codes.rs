@@ -8,9 +8,16 @@ Exit codes:
   1  not connected, not dialed, or canceled
   2  wrong usage
   3  refused or deferred
-  4  uncertain, or a person must look
-  5  unreachable, or nothing was decided
+  4  uncertain, or a person must look; or no answer before the deadline: the same again is safe
+  5  unreachable, or nothing was decided: also if the attempt id was used for another call
   6  still queued, reserved or dialing when the wait ended";
+
+/// How `call cancel` is written: one attempt, or all of some kind.
+pub(super) const CANCEL_USAGE: &str = "\
+ringonce call cancel --workspace <ID> --attempt <ID> [OPTIONS]
+       ringonce call cancel --workspace <ID> [--campaign <ID>] [--contact <ID>]
+           [--outreach <ID>] [--dry-run] [OPTIONS]
+           (at least one of the three; of several only attempts that match all)";
 
 /// Of `call get`.
 pub(super) const GET: &str = "\
@@ -30,4 +37,5 @@ Exit codes:
   4  no answer before the deadline: the same again is safe
   5  unreachable, or nothing was decided
   6  being stopped: what became of it will be known later
-With --campaign, --contact or --outreach: 0 if all are done or too late, 6 if some are being stopped.";
+With --campaign, --contact or --outreach: 0 if all are done or too late, or if there is none; 6 if
+some are being stopped.";

@@ -1,5 +1,6 @@
 //! `ringonce call place|get|list|watch|cancel`.
 
+mod cancels;
 mod codes;
 mod flags;
 
@@ -11,7 +12,7 @@ use tonic::Status;
 
 use super::client;
 use super::output::{self, UNREACHABLE, WAITING};
-use crate::api::{proto, timestamp};
+use crate::api::{Reason, proto, timestamp};
 use crate::runtime::clock::{Clock, SystemClock};
 use flags::{Cancel, Get, List, Place, Wait, Watch};
 
@@ -42,7 +43,7 @@ enum Act {
     /// Shows every change of attempts as it happens.
     Watch(Watch),
     /// Stops an attempt, or all open ones of a campaign, a contact or an outreach.
-    #[command(after_help = codes::CANCEL)]
+    #[command(after_help = codes::CANCEL, override_usage = codes::CANCEL_USAGE)]
     Cancel(Cancel),
 }
 
@@ -66,6 +67,12 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(UNREACHABLE));
         }
     };
+    let refused = match &args.act {
+        Act::Place(_) => refused_place,
+        Act::Cancel(_) => refused_cancel,
+        Act::Watch(_) => ended_watch,
+        Act::Get(_) | Act::List(_) => client::failed,
+    };
     let done = match args.act {
         Act::Place(args) => place(client, *args).await,
         Act::Get(args) => get(client, args).await,
@@ -75,7 +82,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     match done {
         Ok(code) => Ok(code),
-        Err(Failed::Status(status)) => Ok(client::failed(&status)),
+        Err(Failed::Status(status)) => Ok(refused(&status)),
         Err(Failed::Output(error)) => Err(error),
     }
 }
@@ -96,6 +103,40 @@ impl From<anyhow::Error> for Failed {
     fn from(error: anyhow::Error) -> Self {
         Self::Output(error)
     }
+}
+
+/// Whatever is refused by an error was not placed: an id that was used for another call is no
+/// call that failed.
+fn refused_place(status: &Status) -> ExitCode {
+    client::failed_because(status, |_| None);
+    let code = client::exit_code(status);
+    ExitCode::from(if code == output::FAILED {
+        UNREACHABLE
+    } else {
+        code
+    })
+}
+
+fn refused_cancel(status: &Status) -> ExitCode {
+    client::failed_because(status, |reason| {
+        let missing = reason == Reason::AttemptNotFound;
+        missing.then(|| {
+            format!(
+                "{} If its request is still to come, --allow-missing cancels it beforehand.",
+                client::NOT_FOUND
+            )
+        })
+    });
+    ExitCode::from(client::exit_code(status))
+}
+
+/// A watch has no end but that of its deadline.
+fn ended_watch(status: &Status) -> ExitCode {
+    client::failed_because(status, |reason| {
+        (reason == Reason::DeadlineExceeded)
+            .then(|| "The watch was to end then; --after its last cursor goes on.".to_owned())
+    });
+    ExitCode::from(client::exit_code(status))
 }
 
 async fn place(mut client: client::Client, args: Place) -> Result<ExitCode, Failed> {
@@ -186,9 +227,8 @@ async fn cancel(mut client: client::Client, mut args: Cancel) -> Result<ExitCode
     };
     let request = args.connection.request(message, Some(CANCEL));
     let response = client.cancel_attempt(request).await?.into_inner();
-    args.connection
-        .output
-        .print(&response, output::cancel_line)?;
+    args.connection.output.print(&response, cancels::one)?;
+    hint(cancels::advice(&response));
     Ok(output::cancel_exit_code(response.result()))
 }
 
@@ -205,16 +245,29 @@ async fn cancel_many(mut client: client::Client, args: Cancel) -> Result<ExitCod
         page_size: 1000,
         page_token: String::new(),
     };
-    let mut pending = false;
+    let mut sum = cancels::Sum::new(args.mode, args.dry_run);
     loop {
         let request = args.connection.request(message.clone(), Some(MANY));
         let page = client.cancel_attempts(request).await?.into_inner();
-        args.connection.output.print(&page, output::cancels_line)?;
-        pending |= page.pending_count > 0;
+        let lines = sum.page(&page);
+        args.connection.output.print(&page, |_| lines)?;
         if page.next_page_token.is_empty() {
-            let code = if pending { WAITING } else { output::DONE };
-            return Ok(ExitCode::from(code));
+            break;
         }
         message.page_token = page.next_page_token;
+    }
+    output::note(&sum.text());
+    hint(sum.advice());
+    let code = if sum.is_pending() {
+        WAITING
+    } else {
+        output::DONE
+    };
+    Ok(ExitCode::from(code))
+}
+
+fn hint(advice: Option<String>) {
+    if let Some(advice) = advice {
+        output::note(&format!("hint: {advice}"));
     }
 }

@@ -30,9 +30,8 @@ pub(super) struct List {
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Show {
-    /// The attempt.
-    #[arg(value_name = "ATTEMPT")]
-    pub(super) attempt: String,
+    #[command(flatten)]
+    pub(super) which: Which,
     /// The tenant.
     #[arg(long, env = "RINGONCE_WORKSPACE", value_name = "ID")]
     pub(super) workspace: String,
@@ -40,14 +39,35 @@ pub(super) struct Show {
     pub(super) connection: Connection,
 }
 
+/// Which attempt: by its place, or by the flag that `call get` has.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct Which {
+    /// The attempt.
+    #[arg(value_name = "ATTEMPT")]
+    named: Option<String>,
+    /// The same, as `call get` has it.
+    #[arg(long, value_name = "ID")]
+    attempt: Option<String>,
+}
+
+impl Which {
+    pub(super) fn id(self) -> String {
+        self.named.or(self.attempt).unwrap_or_default()
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Resolve {
     /// The attempt.
     #[arg(
         value_name = "ATTEMPT",
-        required_unless_present = "cause",
-        conflicts_with = "cause"
+        required_unless_present_any = ["cause", "attempt"],
+        conflicts_with_all = ["cause", "attempt"]
     )]
+    pub(super) named: Option<String>,
+    /// The same, as `call get` has it.
+    #[arg(long, value_name = "ID", conflicts_with = "cause")]
     pub(super) attempt: Option<String>,
     /// All that have this cause, as `SEEN_THEN_GONE`.
     #[arg(
@@ -67,7 +87,7 @@ pub(super) struct Resolve {
     #[arg(long, value_name = "NAME", env = "USER")]
     pub(super) by: String,
     /// With --cause: shows whose it would be, and changes nothing.
-    #[arg(long, conflicts_with = "attempt")]
+    #[arg(long, conflicts_with_all = ["attempt", "named"])]
     pub(super) dry_run: bool,
     /// The tenant.
     #[arg(long, env = "RINGONCE_WORKSPACE", value_name = "ID")]

@@ -83,9 +83,12 @@ async fn list(args: List) -> Result<(), Failed> {
         for group in &found.groups {
             printer.print(group, text::group_line)?;
         }
+        if found.groups.is_empty() {
+            output::note(text::NOTHING);
+        }
         return Ok(());
     }
-    let mut left = args.limit;
+    let (mut left, mut all) = (args.limit, 0);
     while left > 0 {
         message.page_size = i32::try_from(left.min(PAGE)).unwrap_or(i32::MAX);
         let request = args.connection.request(message.clone(), Some(AT_ONCE));
@@ -94,10 +97,14 @@ async fn list(args: List) -> Result<(), Failed> {
             printer.print(attempt, text::review_line)?;
         }
         left = left.saturating_sub(page.attempts.len());
+        all += page.attempts.len();
         if page.next_page_token.is_empty() {
             break;
         }
         message.page_token = page.next_page_token;
+    }
+    if all == 0 && args.limit > 0 {
+        output::note(text::NOTHING);
     }
     Ok(())
 }
@@ -109,7 +116,7 @@ async fn show(args: Show) -> Result<(), Failed> {
     })?;
     let message = proto::GetAttemptRequest {
         workspace: args.workspace,
-        attempt_id: args.attempt,
+        attempt_id: args.which.id(),
         wait: proto::Wait::Accepted.into(),
         wait_timeout: None,
     };
@@ -121,7 +128,7 @@ async fn show(args: Show) -> Result<(), Failed> {
 
 async fn resolve(mut args: Resolve) -> Result<(), Failed> {
     let mut client = connect(&args.connection).await?;
-    let Some(attempt_id) = args.attempt.take() else {
+    let Some(attempt_id) = args.named.take().or(args.attempt.take()) else {
         return resolve_many(client, args).await;
     };
     let message = proto::ResolveAttemptRequest {

@@ -3,6 +3,9 @@
 use crate::api::proto;
 use crate::cli::output;
 
+/// Said where there is nothing to list.
+pub(super) const NOTHING: &str = "nothing waits for review";
+
 /// `12 SEEN_THEN_GONE since 2026-11-29T12:00:00Z: its leg was seen and is gone …`.
 pub(super) fn group_line(group: &proto::ReviewGroup) -> String {
     let since = group.oldest_time.map(output::show).unwrap_or_default();

@@ -84,6 +84,22 @@ struct Delete {
     /// answered or not known.
     #[arg(long)]
     force: bool,
+    /// Why; shown with the attempt that is hung up on.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
+    reason: String,
+    /// Who asks; shown likewise.
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        hide_default_value = true
+    )]
+    requested_by: String,
     #[command(flatten)]
     connection: Connection,
 }
@@ -167,6 +183,8 @@ async fn delete(args: Delete) -> anyhow::Result<ExitCode> {
         let message = proto::DeleteRoomRequest {
             name: args.name.clone(),
             force: args.force,
+            reason: args.reason.clone(),
+            requested_by: args.requested_by.clone(),
         };
         let request = connection.request(message, Some(DELETE));
         let room = client.delete_room(request).await?.into_inner();

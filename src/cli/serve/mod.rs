@@ -31,7 +31,8 @@ use signals::Signals;
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// Checks the configuration and ends.
+    /// Checks the configuration, with the key and the secret of LiveKit, and ends; `ringonce
+    /// config check` is the same, and content without these two.
     #[arg(long)]
     check_config: bool,
 }
@@ -54,7 +55,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(faults) => return super::config::refuse(&faults),
     };
     if args.check_config {
-        output::note("configuration is sound");
+        output::write(super::config::SOUND.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     logs::install(&config.log)?;

@@ -92,6 +92,7 @@ fn sqlite(
         .exists()
         .then(|| keys(&key_file, ids))
         .transpose()?;
+    let fresh = !path.exists();
     let store = sqlite::Sqlite::open(path, &options, clock.now(), ids).map_err(|error| {
         let held = matches!(error, sqlite::OpenError::Held { .. });
         Unopened {
@@ -103,6 +104,15 @@ fn sqlite(
             error: error.into(),
         }
     })?;
+    if fresh {
+        tracing::warn!(
+            event = "store.made",
+            path = %path.display(),
+            "a new ledger was made here, which remembers nothing: if there should be one already, \
+             this path (store.url) is wrong, and what was called before is not known to it; stop \
+             this service then"
+        );
+    }
     Ok(Opened {
         store: Arc::new(store),
         keys: match known {

@@ -20,6 +20,19 @@ pub struct CancelRequest {
     pub at: Time,
 }
 
+impl CancelRequest {
+    /// Who asked and why, as far as they said so: `by kim: wrong list`.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match (self.by.as_str(), self.why.as_str()) {
+            ("", "") => "by request, without a name or a reason".to_owned(),
+            ("", why) => format!("by request, without a name: {why}"),
+            (by, "") => format!("by {by}, without a reason"),
+            (by, why) => format!("by {by}: {why}"),
+        }
+    }
+}
+
 /// How far a cancel goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -30,6 +43,18 @@ pub enum Mode {
     StopRinging,
     /// Also while somebody talks.
     HangUp,
+}
+
+impl Mode {
+    /// Its name on the command line: `stop-ringing`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BeforeDial => "before-dial",
+            Self::StopRinging => "stop-ringing",
+            Self::HangUp => "hang-up",
+        }
+    }
 }
 
 /// A recorded stop.

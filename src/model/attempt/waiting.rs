@@ -108,7 +108,7 @@ impl Rule {
     pub const fn explain(self) -> &'static str {
         match self {
             Self::HistoryLost => {
-                "this store does not remember the time of the intent, so it may have rung before; if it surely has not, run `ringonce store adopt --since TIME`"
+                "this store does not remember the time of the intent, so it may have rung before; if it surely has not, stop the service, run `ringonce store adopt --since TIME --store STORE`, and start it again"
             }
             Self::Expired => "its time passed before it could be dialed; nothing was dialed",
             Self::Number(NumberClass::Invalid) => "no such number can exist; nothing was dialed",

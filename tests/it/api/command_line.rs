@@ -85,11 +85,97 @@ async fn what_goes_wrong_has_an_exit_code_and_a_hint_on_stderr() {
         code(&ringonce("call get --workspace w --attempt x", &url)),
         1
     );
-    assert_eq!(code(&ringonce("healthcheck", &url)), 0);
+    let well = ringonce("healthcheck", &url);
+    assert_eq!((code(&well), text(&well.stdout).as_str()), (0, "SERVING\n"));
     assert_eq!(code(&ringonce("healthcheck --service other", &url)), 1);
 
     server.stop();
     assert!(server.ended_within(std::time::Duration::from_secs(3)).await);
     assert_eq!(code(&ringonce(PLACE, &url)), 5);
     assert_eq!(code(&ringonce("healthcheck", &url)), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_says_who_asked_and_why_for_as_long_as_the_attempt_is_kept() {
+    let server = Server::start(|limits| {
+        limits.cancel_wait = std::time::Duration::from_millis(50);
+    })
+    .await;
+    let url = server.url();
+    ringonce(PLACE, &url);
+    server.core.enter("a1", State::NeedsReview, |_| {});
+    let asked = "call cancel --workspace w --attempt a1 --requested-by kim --reason wrong-list";
+    let pending = ringonce(asked, &url);
+    assert_eq!(code(&pending), 6);
+    let hint = text(&pending.stderr);
+    assert!(hint.contains("ringonce review resolve a1"), "{hint}");
+    // Recorded, and not yet carried out: seen in both views, by people and programs.
+    for view in [
+        "call get --workspace w --attempt a1",
+        "review show --workspace w a1",
+        "review show --workspace w --attempt a1",
+    ] {
+        let shown = text(&ringonce(view, &url).stdout);
+        for part in [
+            "STOP_RECORDED (stop-ringing) by kim: wrong-list [not yet carried out]",
+            "Meanwhile a stop (stop-ringing) is recorded since 2",
+            "asked for by kim: wrong-list, and not yet carried out",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+    }
+    let get = "call get --workspace w --attempt a1 --output json";
+    let json: serde_json::Value = serde_json::from_slice(&ringonce(get, &url).stdout).unwrap();
+    let stop = &json["stop"];
+    assert_eq!(stop["pending"], true);
+    assert_eq!(stop["cause"], "CAUSE_REQUEST");
+    assert_eq!(stop["mode"], "MODE_STOP_RINGING");
+    assert_eq!(
+        (&stop["requestedBy"], &stop["reason"]),
+        (&"kim".into(), &"wrong-list".into())
+    );
+    assert!(stop["time"].is_string());
+
+    server
+        .core
+        .settle("a1", State::Canceled, Disposition::Canceled);
+    let json: serde_json::Value = serde_json::from_slice(&ringonce(get, &url).stdout).unwrap();
+    assert!(json["stop"]["pending"].is_null(), "{json}");
+    let last = json["history"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["evidence"], "by kim: wrong-list");
+    let explanation = json["explanation"].as_str().unwrap();
+    assert!(
+        explanation.ends_with("may have rung: by kim: wrong-list"),
+        "{json}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_that_does_not_end_it_says_what_would() {
+    let server = Server::start(|limits| {
+        limits.cancel_wait = std::time::Duration::from_millis(50);
+    })
+    .await;
+    let url = server.url();
+    let cancel = "call cancel --workspace w --attempt a1";
+    let unknown = ringonce(cancel, &url);
+    assert_eq!(code(&unknown), 1);
+    for part in ["--allow-missing", "typo", "ATTEMPT_NOT_FOUND"] {
+        assert!(text(&unknown.stderr).contains(part), "{unknown:?}");
+    }
+    assert!(!text(&unknown.stderr).contains("PlaceCall"), "{unknown:?}");
+    let usage = ringonce("call cancel --help", &url);
+    assert!(
+        text(&usage.stdout).contains("[--contact <ID>]"),
+        "{usage:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_was_used_for_another_call_is_no_call_that_failed() {
+    let server = Server::start(|_| {}).await;
+    server.core.answer(Answer::Reused);
+    let reused = ringonce(PLACE, &server.url());
+    assert_eq!(code(&reused), 5, "nothing was decided: {reused:?}");
+    assert!(text(&reused.stderr).contains("ATTEMPT_ID_REUSED"));
 }

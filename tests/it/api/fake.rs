@@ -9,10 +9,12 @@ use async_trait::async_trait;
 use ringonce::api::proto::placement_service_client::PlacementServiceClient;
 use ringonce::api::{
     self, CancelCommand, CancelResult, Changed, Changes, Core, Cursor, Filter, Limits, LookError,
-    NotDeleted, NotResolved, PageCursor, Parts, PlaceError, Position, ReadError, Resolve, Reviews,
-    RoomFilter, RoomPage, Standing, Status, Tally, Version, proto,
+    NotDeleted, NotResolved, PageCursor, Parts, PlaceError, Position, ReadError, Removal, Resolve,
+    Reviews, RoomFilter, RoomPage, Standing, Status, Tally, Version, proto,
 };
-use ringonce::model::attempt::{Attempt, Cause, Keyed, ReviewCause, State, Stop, StopWhy};
+use ringonce::model::attempt::{
+    Attempt, CancelRequest, Cause, Keyed, ReviewCause, State, Stop, StopWhy,
+};
 use ringonce::model::disposition::{Disposition, Rang};
 use ringonce::model::id::{AttemptId, Workspace};
 use ringonce::model::request::Request;
@@ -257,9 +259,16 @@ impl Core for Fake {
         let Some((mut attempt, _)) = known else {
             return Ok(None);
         };
+        let at = SystemClock.now();
+        attempt.cancel = Some(CancelRequest {
+            mode: command.mode,
+            by: command.requested_by,
+            why: command.reason,
+            at,
+        });
         attempt.stop = Some(Stop {
             why: StopWhy::Cancel,
-            at: SystemClock.now(),
+            at,
             met_ringing: None,
         });
         let (attempt, version) = self.commit(attempt);
@@ -351,11 +360,12 @@ impl Core for Fake {
         })
     }
 
-    async fn delete_room(&self, name: &str, force: bool) -> Result<Standing, NotDeleted> {
+    async fn delete_room(&self, asked: &Removal) -> Result<Standing, NotDeleted> {
+        let name = &asked.name;
         let mut memory = self.memory.lock().unwrap();
         let room = memory.rooms.get(name).ok_or(NotDeleted::NotFound)?;
         match room.attempt_state {
-            Some(state) if room.owned && !force => {
+            Some(state) if room.owned && !asked.force => {
                 let attempt = room.attempt.clone();
                 return Err(NotDeleted::Owned { attempt, state });
             }

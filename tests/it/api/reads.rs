@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringonce::api::{Reason, proto};
+use ringonce::model::attempt::{Reason as Why, Rule, State, Waiting};
+use ringonce::runtime::clock::{Clock as _, SystemClock};
 use tokio_stream::StreamExt as _;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
@@ -172,5 +174,49 @@ async fn the_service_describes_itself_to_new_tools_and_to_old_ones() {
         ] {
             assert!(names.iter().any(|name| name == expected), "{names:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn who_waits_is_told_where_the_holder_stands_and_what_frees_it() {
+    let server = Server::start(|_| {}).await;
+    let mut client = server.client().await;
+    for id in ["a1", "a2"] {
+        client.place_call(sound(id)).await.unwrap();
+    }
+    let at = SystemClock.now();
+    server.core.enter("a2", State::Queued, |attempt| {
+        let reason = Why {
+            holder: Some("a1".parse().unwrap()),
+            ..Why::of(Rule::ContactReserved)
+        };
+        attempt.waiting = Some(Waiting::first(reason, at, None, at));
+    });
+    let ask = proto::GetAttemptRequest {
+        workspace: "w".into(),
+        attempt_id: "a2".into(),
+        ..proto::GetAttemptRequest::default()
+    };
+    for (state, shown, words) in [
+        (
+            State::Dialing,
+            proto::attempt::State::Dialing,
+            "a1, which is DIALING",
+        ),
+        (
+            State::Uncertain,
+            proto::attempt::State::Uncertain,
+            "a1, which is UNCERTAIN: whether its phone rings is not known",
+        ),
+        (
+            State::NeedsReview,
+            proto::attempt::State::NeedsReview,
+            "ringonce review resolve a1",
+        ),
+    ] {
+        server.core.enter("a1", state, |_| {});
+        let waits = client.get_attempt(ask.clone()).await.unwrap().into_inner();
+        assert_eq!(waits.reason.unwrap().holder_state(), shown);
+        assert!(waits.explanation.contains(words), "{}", waits.explanation);
     }
 }

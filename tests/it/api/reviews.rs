@@ -124,6 +124,8 @@ async fn a_campaign_is_canceled_a_page_at_a_time() {
         .into_inner();
     assert_eq!(dry.attempt_ids, ["a0", "a1", "a2"]);
     assert_eq!(dry.pending_count, 0);
+    assert_eq!(dry.attempts.len(), 3);
+    assert_eq!(dry.attempts[0].state(), proto::attempt::State::Dialing);
     message.validate_only = false;
     let mut pending = 0;
     loop {
@@ -142,7 +144,18 @@ async fn a_campaign_is_canceled_a_page_at_a_time() {
     let url = server.url();
     let done = ringonce("call cancel --campaign k", &url);
     assert_eq!(done.status.code(), Some(6), "being stopped: {done:?}");
-    assert!(lines(&done)[0].starts_with("4 attempts: 0 prevented, 4 being stopped"));
+    assert_eq!(lines(&done)[0], "PENDING a0 DIALING");
+    assert_eq!(lines(&done).len(), 4, "each is named");
+    let said = |output: &Output| String::from_utf8(output.stderr.clone()).unwrap();
+    let sum = "4 attempts: 0 prevented, 4 being stopped, 0 too late; now 4 DIALING";
+    assert!(said(&done).contains(sum), "{done:?}");
+    let dry = ringonce("call cancel --campaign k --dry-run", &url);
+    assert_eq!(lines(&dry)[3], "a3 DIALING");
+    let would = "4 attempts would be asked to stop: 4 DIALING";
+    assert!(said(&dry).contains(would), "{dry:?}");
+    let none = ringonce("call cancel --contact nobody", &url);
+    assert_eq!(none.status.code(), Some(0), "{none:?}");
+    assert!(said(&none).contains("0 attempts"), "{none:?}");
     let both = ringonce("call cancel --campaign k --attempt a1", &url);
     assert_eq!(both.status.code(), Some(2));
 }

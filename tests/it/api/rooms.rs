@@ -145,6 +145,7 @@ async fn a_deletion_that_is_refused_says_what_to_do_instead() {
     let delete = |name: &str, force: bool| proto::DeleteRoomRequest {
         name: name.into(),
         force,
+        ..proto::DeleteRoomRequest::default()
     };
     let status = client
         .delete_room(delete("nobody", false))

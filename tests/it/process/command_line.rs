@@ -39,6 +39,25 @@ async fn what_was_placed_can_be_read_by_people_and_programs() {
     assert_eq!(stack.run(&["call", "get"]).code, 2);
 }
 
+/// A listener of another kind decides nothing, and is neither a wrong usage nor an unknown
+/// decision.
+#[tokio::test]
+async fn a_wrong_address_is_told_as_what_it_is() {
+    let mut stack = Stack::new().await;
+    let ready = stack.serve.said("event", "ready").await;
+    let webhooks = format!("http://{}", ready["webhook"].as_str().unwrap());
+    let wrong = |server: &str| {
+        let words = ["call", "get", "--attempt", "a1", "--server", server];
+        stack.run(&words)
+    };
+    let other = wrong(&webhooks);
+    assert_eq!(other.code, 5, "{other:?}");
+    assert!(other.stderr.contains("not the gRPC listener"), "{other:?}");
+    let encrypted = wrong(&format!("https://{}", ready["grpc"].as_str().unwrap()));
+    assert_eq!(encrypted.code, 5, "{encrypted:?}");
+    assert!(encrypted.stderr.contains("without TLS"), "{encrypted:?}");
+}
+
 #[tokio::test]
 async fn a_watch_is_resumed_where_it_ended() {
     let stack = Stack::new().await;

@@ -206,15 +206,21 @@ async fn a_server_lists_its_rooms_and_deletes_one_when_told() {
     let refused = stack.run(&["rooms", "delete", name]);
     assert_eq!(refused.code, 1, "{refused:?}");
     assert!(refused.stderr.contains("ROOM_OWNED"), "{refused:?}");
-    let gone = stack.run(&["rooms", "delete", name, "--force"]);
+    let who = ["--requested-by", "kim", "--reason", "a dead line"];
+    let gone = stack.run(&[&["rooms", "delete", name, "--force"][..], &who].concat());
     assert_eq!(
         (gone.code, gone.stdout.trim()),
         (0, format!("deleted {name}").as_str()),
         "{gone:?}"
     );
-    stack
+    let ended = stack
         .attempt("a1", |attempt| attempt["state"] == "STATE_ENDED")
         .await;
+    assert_eq!(ended["endCause"], "END_CAUSE_CANCELED");
+    assert_eq!(ended["stop"]["requestedBy"], "kim");
+    let text = stack.run(&["call", "get", "--attempt", "a1"]).stdout;
+    let told = "hung up by kim: its room was deleted by hand: a dead line";
+    assert!(text.contains(told), "{text}");
     let ends: Vec<Value> = stack
         .serve
         .events()

@@ -14,7 +14,10 @@ fn refused(stack: &Stack, more: &[&str]) -> Ran {
 
 #[tokio::test]
 async fn a_store_has_one_server() {
-    let stack = Stack::new().await;
+    let mut stack = Stack::new().await;
+    // A new one is made loudly: the path may be mistyped.
+    let made = stack.serve.said("event", "store.made").await;
+    assert_eq!(made["level"], "WARN", "{made}");
     let second = refused(&stack, &[]);
     assert_eq!(second.code, 5, "{second:?}");
     assert!(
@@ -64,6 +67,7 @@ async fn a_bad_configuration_is_refused_with_all_its_faults() {
     }
     let checked = refused(&stack, &["--check-config"]);
     assert_eq!(checked.code, 0, "{checked:?}");
+    assert_eq!(checked.stdout, "configuration is sound\n");
 }
 
 #[tokio::test]

@@ -49,6 +49,13 @@ async fn a_store_from_a_backup_distrusts_what_it_knew() {
     let store = stack.store();
     let restored = stack.run(&["store", "restored", "--store", &store]);
     assert_eq!(restored.code, 0, "{restored:?}");
+    for part in [
+        "HISTORY_LOST",
+        "looked for at LiveKit",
+        "store adopt --since",
+    ] {
+        assert!(restored.stderr.contains(part), "{part}: {restored:?}");
+    }
     stack.serve_again().await;
     let distrusted = stack
         .attempt("a2", |attempt| attempt["state"] == "STATE_REFUSED")

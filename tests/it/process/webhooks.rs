@@ -52,7 +52,12 @@ async fn an_answered_call_ends_by_a_webhook() {
         .lines()
         .into_iter()
         .find(|line| line["event"] == "participant_left" && line["reading"] == "applied");
-    let id = left.expect("the leg's end, applied")["id"].clone();
+    let left = left.expect("the leg's end, applied");
+    assert_eq!(
+        (&left["workspace"], &left["attempt"]),
+        (&json!("w"), &json!("a1"))
+    );
+    let id = left["id"].clone();
     let shown = stack.run(&["inbox", "show", "--store", &store, id.as_str().unwrap()]);
     assert!(!shown.stdout.contains("2025550100"), "{shown:?}");
     assert_eq!(shown.json()["body"]["event"], "participant_left");
