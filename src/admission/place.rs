@@ -37,6 +37,12 @@ pub enum PlaceError {
     /// The store cannot be asked; nothing was decided.
     #[error("the store is not available, nothing was decided: {0}")]
     Unavailable(String),
+    /// The store's disk is nearly full: what is left is for what is under way.
+    #[error(
+        "little space is left on the disk of the store, and nothing new is begun; nothing was \
+         decided: free some, and send it again"
+    )]
+    NoRoom,
     /// Whether it was decided is not known: send the same id again.
     #[error("whether this was decided is not known; send the same id again")]
     DecisionUnknown,
@@ -167,7 +173,12 @@ impl Admission {
         let (ws, id) = (&request.workspace, &request.attempt);
         let seen = view.version(&attempt_key(ws, id));
         let private = &request.private;
+        let no_room = || Ok(Decision::Keep(Err(PlaceError::NoRoom)));
+        let has_room = self.door.ledger.has_room();
         let Some(known) = view.attempt(ws, id)? else {
+            if !has_room {
+                return no_room();
+            }
             let mut attempt = fresh.clone();
             (attempt.create_time, attempt.since) = (now, now);
             attempt.sealed = Some(self.door.ledger.seal(ws, id, private)?);
@@ -195,6 +206,9 @@ impl Admission {
         let mut updated = known.clone();
         let changed = self.update(&mut updated, request)?;
         if asks_anew(&known, request.spec.keep, now) {
+            if !has_room {
+                return no_room();
+            }
             let entry = Entry {
                 attempt: updated,
                 known: true,

@@ -248,6 +248,10 @@ impl Admission {
     /// One pass over what was freed and what is due; how long to pause afterwards.
     async fn pass(&self) -> Result<Duration, Error> {
         let queue = &self.door.config.queue;
+        // What is left of the disk is for what is under way.
+        if !self.door.ledger.has_room() {
+            return Ok(queue.poll_interval);
+        }
         for (ws, what) in self.bell.take_freed() {
             let p = self.door.ledger.partition(&ws);
             self.wake(p, &what).await?;

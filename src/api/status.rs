@@ -246,6 +246,8 @@ pub(super) fn of_place(error: &PlaceError, retry_after: Duration) -> Status {
                 retry,
             )
         }
+        // The store itself says in the log that its disk fills, once.
+        PlaceError::NoRoom => Reason::StoreUnavailable.with(message, [], retry),
         PlaceError::DecisionUnknown => Reason::DecisionUnknown.status(message),
         PlaceError::Fault(fault) => {
             tracing::error!(fault, "a request could not be decided");

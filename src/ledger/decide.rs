@@ -257,6 +257,12 @@ impl Ledger {
         self.ids.as_ref()
     }
 
+    /// Whether the store has room for something new, beside what is under way.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.store.has_room()
+    }
+
     /// Whether what is in a passing state belongs to a process that is surely dead.
     #[must_use]
     pub fn predecessor_is_dead(&self) -> bool {

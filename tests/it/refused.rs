@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use ringonce::admission::place::PlaceError;
 use ringonce::ledger::store::Kind;
 use ringonce::ledger::store::memory::{Call, Fate, Scripted};
 use ringonce::model::attempt::State;
@@ -53,5 +54,34 @@ async fn what_became_of_calls_is_written_down_once_the_store_takes_it() {
         alive.until_state(name, State::NotConnected).await;
     }
     assert_eq!(lab.rooms.said("settle.taken"), 1);
+    lab.assert_promises();
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_a_disk_that_is_nearly_full_nothing_begins_and_what_goes_on_ends() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    alive.place(lab.call("a", &format!("{BUSY}086"))).await;
+    let behind = |id: &str| {
+        let mut call = lab.call(id, &format!("{BUSY}186"));
+        call.spec.contact = "a".parse().unwrap();
+        call
+    };
+    assert_eq!(alive.place(behind("b")).await.state, State::Queued);
+    lab.store.narrow(true);
+    let turned = alive.node.admission().place(behind("c")).await;
+    assert!(matches!(turned, Err(PlaceError::NoRoom)), "{turned:?}");
+    // A known one is told as it is.
+    let again = alive.place(lab.call("a", &format!("{BUSY}086"))).await;
+    assert!(!again.state.settled());
+    alive.until_state("a", State::NotConnected).await;
+    lab.until_no_rooms(Duration::from_mins(1)).await;
+    sleep(Duration::from_mins(5)).await;
+    assert_eq!(alive.attempt("b").await.state, State::Queued);
+    assert_eq!(lab.sip_calls_of("b"), 0);
+    lab.store.narrow(false);
+    alive.until_state("b", State::NotConnected).await;
+    alive.place(behind("c")).await;
+    alive.until_state("c", State::NotConnected).await;
     lab.assert_promises();
 }

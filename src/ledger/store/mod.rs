@@ -467,6 +467,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// is in a passing state belongs to a dead one.
     fn exclusive(&self) -> bool;
 
+    /// Whether there is room for more than what is under way. Where there is not, nothing new
+    /// is begun, so that what has begun can still be written to its end.
+    fn has_room(&self) -> bool;
+
     /// The present records under `keys`, all as they were at one moment; a key without one
     /// is absent from the answer.
     async fn load(&self, p: Partition, keys: &[Key]) -> Result<BTreeMap<Key, Record>, Error>;

@@ -69,6 +69,10 @@ impl Store for Mortal {
         self.alone || self.inner.exclusive()
     }
 
+    fn has_room(&self) -> bool {
+        self.inner.has_room()
+    }
+
     async fn load(&self, p: Partition, keys: &[Key]) -> Result<BTreeMap<Key, Record>, Error> {
         self.pass(self.inner.load(p, keys)).await
     }

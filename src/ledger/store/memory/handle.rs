@@ -35,6 +35,8 @@ struct Room {
     shelves: Vec<Shelf>,
     late: BTreeMap<(Instant, u64), (usize, Commit)>,
     order: u64,
+    /// Whether there is no room for anything new.
+    narrow: bool,
     witness: Option<Arc<dyn Witness>>,
 }
 
@@ -83,6 +85,7 @@ impl Memory {
             shelves: (0..partitions).map(|_| Shelf::default()).collect(),
             late: BTreeMap::new(),
             order: 0,
+            narrow: false,
             witness: None,
         };
         Self {
@@ -100,6 +103,11 @@ impl Memory {
     pub fn scripted(mut self, script: Arc<dyn Script>) -> Self {
         self.script = script;
         self
+    }
+
+    /// Whether there is room for nothing new from now on, as on a disk that is nearly full.
+    pub fn narrow(&self, narrow: bool) {
+        self.lock().narrow = narrow;
     }
 
     /// From now on `witness` hears of every commit, through whichever handle it comes.
@@ -223,6 +231,10 @@ impl Store for Memory {
     /// Never: several nodes share one.
     fn exclusive(&self) -> bool {
         false
+    }
+
+    fn has_room(&self) -> bool {
+        !self.lock().narrow
     }
 
     async fn load(&self, p: Partition, keys: &[Key]) -> Result<BTreeMap<Key, Record>, Error> {

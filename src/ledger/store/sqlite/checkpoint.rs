@@ -10,13 +10,14 @@
 //! ever be written again. So while little is left the writer moves the log after every few
 //! pages; and where a commit found no space all the same, it tries that once more.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::time::Instant;
 
+use super::disk::{Disk, PAGE};
 use super::fault::Fault;
 use super::open::BUSY;
 use crate::runtime::streak::Streak;
@@ -33,11 +34,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct Pressure {
     poke: SyncSender<()>,
     soft: i64,
-    path: PathBuf,
-    /// The bytes that shall stay free on the disk, beside those that moving the log takes.
-    spare: u64,
-    /// Whether it was said that less is free.
-    told: bool,
+    disk: Disk,
     /// When the log may be given back again, after that was in vain.
     again: Option<Instant>,
     /// How often it was.
@@ -58,15 +55,12 @@ impl Log {
 
 impl Pressure {
     /// And the other end, for the checkpointer. One poke waits at most; more say nothing new.
-    /// `path`: the file, which has `spare` bytes of its disk for its growth.
-    pub(super) fn new(pages: u32, path: &Path, spare: u64) -> (Self, Receiver<()>) {
+    pub(super) fn new(pages: u32, disk: Disk) -> (Self, Receiver<()>) {
         let (poke, pokes) = sync_channel(1);
         let pressure = Self {
             poke,
             soft: i64::from(pages.max(1)),
-            path: path.to_owned(),
-            spare,
-            told: false,
+            disk,
             again: None,
             vain: Streak::default(),
         };
@@ -81,7 +75,7 @@ impl Pressure {
         let left = log.pages - log.moved;
         let few = FEW.unsigned_abs() * PAGE;
         // At the very end every commit is moved, lest it takes the place that moving it needs.
-        if left > 0 && (self.tight(log.pages)).is_some_and(|free| left >= FEW || free < few) {
+        if left > 0 && (self.disk.tight(log.pages)).is_some_and(|free| left >= FEW || free < few) {
             let _whole = self.give_back(conn);
         } else if log.pages >= self.soft.saturating_mul(HARD) {
             moved(checkpoint(conn, "PRAGMA wal_checkpoint(PASSIVE)"));
@@ -117,36 +111,6 @@ impl Pressure {
         self.again = (!whole).then(|| Instant::now() + AGAIN);
         whole
     }
-
-    /// If so little is left that a log of `pages` could soon not be moved any more: the bytes
-    /// that are free beside those that this takes. In the worst case each page makes the file
-    /// longer.
-    fn tight(&mut self, pages: i64) -> Option<u64> {
-        let free = free(&self.path)?;
-        let log = pages.unsigned_abs().saturating_mul(PAGE);
-        let tight = free < log.saturating_add(self.spare);
-        if tight && !self.told {
-            self.told = true;
-            tracing::warn!(
-                event = "store.tight",
-                free_bytes = free,
-                "little space is left on the store's disk, and without any nothing is dialed; \
-                 free some. Until then the store writes more slowly"
-            );
-        }
-        // Twice as much, lest it is said anew with every few pages.
-        self.told &= free < log.saturating_add(self.spare).saturating_mul(2);
-        tight.then(|| free.saturating_sub(log))
-    }
-}
-
-/// Bytes of a page: `SQLite`'s default, with which every store is made.
-pub(super) const PAGE: u64 = 4096;
-
-/// Bytes that are left for us on the disk of `path`.
-fn free(path: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(path).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Gives the log's place on the disk back; whether that came to its end.

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::apply::{State, Tx};
 use super::checkpoint::{self, Pressure};
+use super::disk::Disk;
 use super::fault::Fault;
 use super::file::Lock;
 use super::inspect;
@@ -35,6 +36,7 @@ use crate::runtime::ids::Ids;
 pub struct Sqlite {
     path: PathBuf,
     epoch: Epoch,
+    disk: Disk,
     queues: Mutex<Option<Queues>>,
     // Ends when the last thread has.
     ended: tokio::sync::Mutex<mpsc::Receiver<()>>,
@@ -92,7 +94,8 @@ impl Sqlite {
             })?;
         }
 
-        let (pressure, pokes) = Pressure::new(options.checkpoint_pages, path, options.spare_bytes);
+        let disk = Disk::new(path, options.spare_bytes);
+        let (pressure, pokes) = Pressure::new(options.checkpoint_pages, disk.clone());
         let conn = connect(OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         start(path, "store-checkpoint", alive(), conn, move |conn| {
             checkpoint::run(&conn, &pokes);
@@ -120,6 +123,7 @@ impl Sqlite {
         Ok(Self {
             path: path.to_owned(),
             epoch: opened.epoch,
+            disk,
             queues: Mutex::new(Some(Queues { work, reads })),
             ended: tokio::sync::Mutex::new(ended),
         })
@@ -228,6 +232,10 @@ impl Store for Sqlite {
     /// Always: the lock proves it.
     fn exclusive(&self) -> bool {
         true
+    }
+
+    fn has_room(&self) -> bool {
+        self.disk.has_room()
     }
 
     async fn load(&self, p: Partition, keys: &[Key]) -> Result<BTreeMap<Key, Record>, Error> {

@@ -24,6 +24,7 @@
 
 mod apply;
 mod checkpoint;
+mod disk;
 mod fault;
 mod file;
 mod handle;

@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::checkpoint;
+use super::disk::PAGE;
 use super::fault::{Fault, Trouble, trouble};
 use super::file::{self, Identity, Lock};
 use super::schema::{self, Found};
@@ -30,7 +31,8 @@ pub struct Options {
     /// Pages of the write-ahead log (4 KiB each) from which it is moved into the file.
     pub checkpoint_pages: u32,
     /// While less is free on the disk than the log has, and so many bytes, the log is moved
-    /// after every few pages. At a kilobyte a commit the default is for eight thousand of them.
+    /// after every few pages, and nothing new is begun. At a kilobyte a commit the default is
+    /// for eight thousand of them.
     pub spare_bytes: u64,
     /// Cache of the writer and of each reader, in KiB.
     pub cache_kib: u32,
@@ -213,7 +215,7 @@ fn prepare(conn: &Connection, options: &Options) -> rusqlite::Result<()> {
     // The checkpointer does it, on its own connection.
     conn.pragma_update(None, "wal_autocheckpoint", 0)?;
     // A reader that took long has let the log grow, and it is cut when it begins anew.
-    let limit = i64::from(options.checkpoint_pages) * checkpoint::PAGE.cast_signed();
+    let limit = i64::from(options.checkpoint_pages) * PAGE.cast_signed();
     conn.pragma_update_and_check(None, "journal_size_limit", limit, |_| Ok(()))?;
     if let Some(bytes) = options.max_bytes {
         let page: i64 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
