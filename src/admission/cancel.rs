@@ -155,11 +155,7 @@ fn decide(
                 return Ok(Decision::Keep(Some((CancelResult::Pending, attempt, seen))));
             }
             attempt.cancel = Some(request(command, now));
-            attempt.stop.get_or_insert(Stop {
-                why: StopWhy::Cancel,
-                at: now,
-                met_ringing: None,
-            });
+            attempt.stop.get_or_insert(Stop::new(StopWhy::Cancel, now));
             if attempt.state != State::Dialing {
                 attempt.look_at = Some(now);
             }

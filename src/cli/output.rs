@@ -166,7 +166,7 @@ fn stop_line(stop: &proto::Stop) -> String {
         line.push_str(&stop.reason);
     }
     if stop.pending {
-        line.push_str(" [not yet carried out]");
+        line.push_str(" [whether it reached the call is not known yet]");
     }
     line
 }

@@ -23,8 +23,9 @@ The words, in the order of the lines:
   horizon               from then on LiveKit can no longer start its call, so that what is seen
                         decides, or a person is asked
   looked at by          when the ledger has it looked at at the latest; while LiveKit answers,
-                        this process looks more often. In the past it is overdue: LiveKit did not
-                        answer, or no service was running
+                        this process looks more often
+  overdue               its horizon and its look are past: LiveKit did not answer, or the service
+                        was started since and looks for as long again
   redelivered           requests for attempts that were known; none of them dialed again
     in flight             the phone might still ring
     already placed        the answer had been confirmed
@@ -139,10 +140,18 @@ fn open_attempts(open: &proto::OpenAttempts, now: Option<&Timestamp>, lines: &mu
             Some(at) => format!("{} ({})", output::show(*at), ago(at, now)),
             None => "unknown".to_owned(),
         };
+        let horizon = oldest.horizon_time.map_or(i64::MIN, |at| at.seconds);
         let look = match (&oldest.look_time, now) {
-            (Some(look), Some(now)) if look.seconds < now.seconds => {
-                format!("its look is overdue since {}", at(&oldest.look_time))
+            // Until its horizon it is looked at by this process, whatever the ledger has.
+            (Some(look), Some(now)) if look.seconds.max(horizon) < now.seconds => {
+                let since = if look.seconds < horizon {
+                    &oldest.horizon_time
+                } else {
+                    &oldest.look_time
+                };
+                format!("overdue since {}", at(since))
             }
+            (Some(look), _) if look.seconds < horizon => "looked at until then".to_owned(),
             (look, _) if *look == oldest.horizon_time => "looked at until then".to_owned(),
             (_, _) => format!("looked at by {} at the latest", at(&oldest.look_time)),
         };
@@ -283,7 +292,7 @@ mod tests {
                 workspace: "w".to_owned(),
                 attempt_id: "a6".to_owned(),
                 since_time: Some(at(900)),
-                horizon_time: Some(at(1_064)),
+                horizon_time: Some(at(990)),
                 look_time: Some(at(995)),
             }),
         };
@@ -293,11 +302,12 @@ mod tests {
             [
                 "open: \u{2265} 1000 QUEUED, 1 UNCERTAIN",
                 "  oldest UNCERTAIN: w/a6 since 1970-01-01T00:15:00Z (1m 40s ago), horizon \
-                 1970-01-01T00:17:44Z (in 1m 4s), its look is overdue since 1970-01-01T00:16:35Z \
+                 1970-01-01T00:16:30Z (10s ago), overdue since 1970-01-01T00:16:35Z \
                  (5s ago)",
             ]
         );
         for (look, said) in [
+            (995, "looked at until then"),
             (1_064, "looked at until then"),
             (
                 1_070,
@@ -305,7 +315,8 @@ mod tests {
             ),
         ] {
             let mut open = open.clone();
-            open.oldest_uncertain.as_mut().unwrap().look_time = Some(at(look));
+            let oldest = open.oldest_uncertain.as_mut().unwrap();
+            (oldest.horizon_time, oldest.look_time) = (Some(at(1_064)), Some(at(look)));
             let mut lines = Vec::new();
             open_attempts(&open, Some(&NOW), &mut lines);
             assert!(lines[1].ends_with(said), "{lines:?}");

@@ -9,12 +9,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Placement;
 use super::gate::{Joined, who_joined};
-use super::settle::Try;
+use super::settle::{Finding, Try};
 use super::stopping::{Met, may_delete};
 use crate::ledger::record::{Room, attempt_key};
 use crate::ledger::store::Version;
 use crate::ledger::{Change, Decision, Error};
-use crate::model::attempt::{Attempt, Cause, Gate, State, Stop, StopWhy};
+use crate::model::attempt::{Attempt, Cause, EndCause, Gate, State, Stop, StopWhy};
 use crate::model::time::Time;
 use crate::model::verdict::Leg;
 use crate::provider::{Call, Gone};
@@ -29,19 +29,32 @@ struct Facts {
     rang: Option<Time>,
     /// The callee's leg, once it was seen answered.
     talks: Option<Leg>,
-    /// Whether a deletion of the room is under way.
+    /// Whether a deletion of the room with the callee in it is under way.
     deletes: bool,
-    /// Whether one was done, or may have been.
+    /// Whether one met the callee's leg, or may have.
     deleted: bool,
+    /// Whether one was sent at all: the agent may be gone with the room.
+    emptied: bool,
 }
 
 impl Facts {
-    fn ended(&mut self, gone: Gone) {
+    /// Takes down that a deletion is sent, whose look met these.
+    fn begun(&mut self, met: Option<&Met>) {
+        self.deletes = met != Some(&Met::Nobody);
+        self.emptied = true;
+    }
+
+    /// Takes the end of a deletion down, whose look met these; whether it was done. One that
+    /// met nobody has hung up on nobody: the leg joins late, and the join makes the room anew.
+    fn ended(&mut self, gone: Gone, met: Option<&Met>) -> bool {
         self.deletes = false;
-        self.deleted |= match gone {
-            Gone::Deleted | Gone::Unclear(_) => true,
-            Gone::NotThere | Gone::Refused(_) => false,
+        let (done, maybe) = match gone {
+            Gone::Deleted => (true, true),
+            Gone::Unclear(_) => (false, true),
+            Gone::NotThere | Gone::Refused(_) => (false, false),
         };
+        self.deleted |= maybe && met != Some(&Met::Nobody);
+        done
     }
 }
 
@@ -56,11 +69,18 @@ impl Seen {
         self.facts().talks.clone()
     }
 
-    /// Whether a recorded stop has deleted the room, or may have: the answer to the dial can
-    /// come while the answer to the deletion is awaited.
+    /// Whether a recorded stop has deleted the room with the callee in it, or may have: the
+    /// answer to the dial can come while the answer to the deletion is awaited.
     pub(super) fn deleted(&self) -> bool {
         let facts = self.facts();
         facts.deletes || facts.deleted
+    }
+
+    /// Whether a recorded stop has deleted the room, or may have, before the callee was in it:
+    /// its agent is gone.
+    pub(super) fn emptied(&self) -> bool {
+        let facts = self.facts();
+        facts.emptied && !facts.deletes && !facts.deleted
     }
 
     /// Takes down whom a look met.
@@ -134,17 +154,83 @@ impl Placement {
         loop {
             // Read each time: the cancel may have been asked to go further since.
             if let Some(attempt) = self.stopped(of).await {
-                let met = self.rooms.look_to_stop(&room.name, of.session, fresh).await;
-                if let Some(met) = &met {
-                    seen.take(met, self.ledger.now());
-                }
-                if may_delete(&attempt, met.as_ref()) {
-                    seen.facts().deletes = true;
-                    let gone = self.rooms.client().delete_room_once(&room.name).await;
-                    seen.facts().ended(gone);
-                }
+                self.stop_once(&attempt, of, room, seen, fresh).await;
             }
             sleep(self.config.room.stop_interval.max(Duration::from_millis(1))).await;
+        }
+    }
+
+    async fn stop_once(
+        &self,
+        attempt: &Attempt,
+        of: &Try,
+        room: &Room,
+        seen: &Seen,
+        fresh: Duration,
+    ) {
+        let look = self.rooms.look_to_stop(&room.name, of.session, fresh).await;
+        let met = look.as_ref().map(|look| &look.met);
+        if let Some(met) = met {
+            seen.take(met, self.ledger.now());
+        }
+        if may_delete(attempt, met) {
+            seen.facts().begun(met);
+            let gone = self.rooms.client().delete_room_once(&room.name).await;
+            let reached = seen.facts().ended(gone, met);
+            if let (true, Some(met)) = (reached, met) {
+                self.note(of, |stop, at| met.note(stop, at)).await;
+            }
+            return;
+        }
+        if seen.emptied() && look.is_some_and(|look| look.is_alone()) {
+            self.agent_is_gone(of).await;
+        }
+    }
+
+    /// The dial is answered. If an earlier deletion met nobody, it took the agent away, and the
+    /// late join made the room anew: whoever answered hears nobody, and nobody will come.
+    pub(super) async fn answered_alone(&self, of: &Try, room: &Room, seen: &Seen) {
+        if !seen.emptied() {
+            return;
+        }
+        let fresh = self.config.reconcile.look_gap_max;
+        let look = self.rooms.look_to_stop(&room.name, of.session, fresh).await;
+        if look.is_some_and(|look| look.is_alone()) {
+            self.agent_is_gone(of).await;
+        }
+    }
+
+    /// The stop goes on for another reason, which reaches who talks.
+    async fn agent_is_gone(&self, of: &Try) {
+        self.note(of, |stop, _| stop.why = StopWhy::AgentLost).await;
+    }
+
+    /// Takes something down with the stop that is recorded. A store that refuses it makes the
+    /// end less sure, and nothing else.
+    async fn note(&self, of: &Try, note: impl Fn(&mut Stop, Time) + Send + Sync) {
+        let (ws, id) = (&of.workspace, &of.attempt);
+        let noted = self
+            .ledger
+            .decide(ws, vec![attempt_key(ws, id)], |view| {
+                let Some(mut attempt) = view.attempt(ws, id)? else {
+                    return Ok(Decision::Keep(()));
+                };
+                let before = attempt.stop.clone();
+                let ours = Try::of(&attempt).as_ref() == Some(of);
+                match attempt.stop.as_mut().filter(|_| ours) {
+                    Some(stop) => note(stop, self.ledger.now()),
+                    None => return Ok(Decision::Keep(())),
+                }
+                if attempt.state != State::Dialing || attempt.stop == before {
+                    return Ok(Decision::Keep(()));
+                }
+                let mut change = Change::default();
+                change.attempt(&attempt, Cause::Looked)?;
+                Ok(Decision::Write(change, ()))
+            })
+            .await;
+        if let Err(error) = noted {
+            tracing::warn!(%error, attempt = %of.attempt, "what a stop met could not be kept");
         }
     }
 
@@ -181,16 +267,29 @@ impl Placement {
                 if !ours || attempt.state != State::Dialing || attempt.stop.is_some() {
                     return Ok(Decision::Keep(()));
                 }
-                attempt.stop = Some(Stop {
-                    why,
-                    at: self.ledger.now(),
-                    met_ringing: None,
-                });
+                attempt.stop = Some(Stop::new(why, self.ledger.now()));
                 let mut change = Change::default();
                 change.attempt(&attempt, Cause::Looked)?;
                 Ok(Decision::Write(change, ()))
             })
             .await?;
         Ok(())
+    }
+}
+
+/// What a finding of the dial's answer comes to, given what was seen while it was waited for.
+pub(super) fn after_stop(
+    found: Finding,
+    attempt: &Attempt,
+    talked: Option<&Leg>,
+    deleted: bool,
+) -> Finding {
+    match (found, talked) {
+        // Our deletion did not meet it: a stop that reaches ringing alone came too late.
+        (Finding::Answered(leg), _) if !deleted => Finding::Adopted(leg),
+        (Finding::NotConnected(_), Some(leg)) => {
+            Finding::WasAnswered(leg.clone(), attempt.ended_by(EndCause::RoomGone))
+        }
+        (found, _) => found,
     }
 }

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use self::attend::after_stop;
 use self::janitor::Janitor;
 use self::mark::{Marked, Markers, Marking};
 use self::rooms::{Deletion, Rooms};
@@ -30,7 +31,7 @@ use crate::admission::place::Start;
 use crate::config::Config;
 use crate::ledger::record::{Room, RoomCause};
 use crate::ledger::{Error, Ledger, View};
-use crate::model::attempt::{Attempt, Cause, EndCause, State};
+use crate::model::attempt::{Attempt, Cause, State};
 use crate::model::evidence;
 use crate::model::phone::NumberRules;
 use crate::model::verdict::{Leg, TryFailure, Unclear, Verdict};
@@ -147,6 +148,11 @@ impl Placement {
             Ok(reply) => self.talked(reply, &dialing).await,
             Err(_) => None,
         };
+        let answered = matches!(&dialed, Ok(reply) if provider::is_answer(&reply.answer));
+        if answered {
+            let (of, room) = (&dialing.of, &dialing.room);
+            self.answered_alone(of, room, &dialing.seen).await;
+        }
         let deleted = dialing.seen.deleted();
         let settled = self
             .settle(
@@ -420,18 +426,6 @@ impl Start for Arc<Placement> {
         let placement = Arc::clone(self);
         self.tasks
             .spawn(TASK, async move { placement.run(claim).await });
-    }
-}
-
-/// What a finding of the dial's answer comes to, given what was seen while it was waited for.
-fn after_stop(found: Finding, attempt: &Attempt, talked: Option<&Leg>, deleted: bool) -> Finding {
-    match (found, talked) {
-        // Our deletion did not meet it: a stop that reaches ringing alone came too late.
-        (Finding::Answered(leg), _) if !deleted => Finding::Adopted(leg),
-        (Finding::NotConnected(_), Some(leg)) => {
-            Finding::WasAnswered(leg.clone(), attempt.ended_by(EndCause::RoomGone))
-        }
-        (found, _) => found,
     }
 }
 

@@ -11,8 +11,9 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use super::rooms::Rooms;
-use crate::model::attempt::Attempt;
+use crate::model::attempt::{Attempt, Stop};
 use crate::model::id::{RoomName, SessionId};
+use crate::model::time::Time;
 use crate::model::verdict::Leg;
 use crate::provider::{Call, CallStatus, Gone, Kind, Participant};
 use crate::runtime::mutant::{self, Mutant};
@@ -32,6 +33,19 @@ pub enum Met {
 }
 
 impl Met {
+    /// Takes down in `stop` whom a deletion met that was done at `at`.
+    pub fn note(&self, stop: &mut Stop, at: Time) {
+        match self {
+            Self::Ringing { .. } => {
+                stop.met_ringing.get_or_insert(at);
+            }
+            Self::Talking(leg) => {
+                stop.met_talking.get_or_insert_with(|| leg.clone());
+            }
+            Self::Nobody => {}
+        }
+    }
+
     /// What a list of a room says of the callee of this session.
     #[must_use]
     pub fn of(there: &[Participant], session: SessionId) -> Self {
@@ -57,6 +71,21 @@ impl Met {
     }
 }
 
+/// What the look before a deletion showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) met: Met,
+    /// Whether an agent is there, whichever.
+    pub(super) agent: bool,
+}
+
+impl Look {
+    /// Whether the callee talks to nobody.
+    pub(super) const fn is_alone(&self) -> bool {
+        matches!(self.met, Met::Talking(_)) && !self.agent
+    }
+}
+
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
@@ -77,7 +106,8 @@ impl Rooms {
         session: SessionId,
         fresh: Duration,
     ) -> Stopped {
-        let met = self.look_to_stop(room, session, fresh).await;
+        let look = self.look_to_stop(room, session, fresh).await;
+        let met = look.map(|look| look.met);
         let deleted = may_delete(attempt, met.as_ref())
             && self.client().delete_room_once(room).await == Gone::Deleted;
         Stopped { met, deleted }
@@ -89,11 +119,14 @@ impl Rooms {
         room: &RoomName,
         session: SessionId,
         fresh: Duration,
-    ) -> Option<Met> {
+    ) -> Option<Look> {
         let asked = Instant::now();
         match timeout(fresh, self.client().participants(room)).await {
             // A process that stood still after the answer has not looked now.
-            Ok(Call::Done(there)) if asked.elapsed() <= fresh => Some(Met::of(&there, session)),
+            Ok(Call::Done(there)) if asked.elapsed() <= fresh => Some(Look {
+                met: Met::of(&there, session),
+                agent: there.iter().any(|p| p.kind == Kind::Agent),
+            }),
             Ok(Call::Done(_) | Call::Refused(_) | Call::Unclear(_)) | Err(_) => None,
         }
     }

@@ -65,6 +65,8 @@ impl Refused {
             401 => Ok(Self::Credentials),
             // A deadline or a cancellation says nothing about what was done before it.
             408 => Err(Doubt::Failed(408)),
+            // There is no such service: what answers is another server, or a proxy before none.
+            404 if refusal.code == "bad_route" => Ok(Self::NotSent(NotSent::NoConnection)),
             400..=499 => Ok(Self::Rejected(refusal.status)),
             // Seen on livekit-server 1.13.5 for some seconds after its Redis was emptied; it is
             // raised while the node is chosen, before anything is made.

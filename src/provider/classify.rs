@@ -99,6 +99,15 @@ pub fn overloaded(answer: &Answer) -> bool {
     }
 }
 
+/// Whether the dial says that somebody answered.
+#[must_use]
+pub fn is_answer(answer: &Answer) -> bool {
+    match answer {
+        Answer::Done(_) => true,
+        Answer::Refused(_) | Answer::NotSent(_) | Answer::Strange(_) | Answer::Lost(_) => false,
+    }
+}
+
 /// Whether the dial's leg was put out of its room, as far as its answer tells: by the ringing
 /// timeout, by a deletion, or by somebody else. Whether it had been answered by then it does
 /// not tell.
@@ -176,6 +185,7 @@ fn refused(refusal: &Refusal, dial: &DialContext) -> Verdict {
     match (refusal.status, refusal.code.as_str()) {
         (401, _) => Verdict::NotDialed(TryFailure::CredentialsRefused),
         (404, _) if is_trunk_missing(refusal) => Verdict::NotDialed(TryFailure::TrunkNotFound),
+        (404, "bad_route") => Verdict::NotDialed(TryFailure::PlatformUnreachable),
         (404 | 413, _) => Verdict::NotDialed(TryFailure::RequestRejected),
         (400 | 412, _) if has(UNREACHABLE) => ended(Disposition::TrunkUnreachable, After::Silent),
         (400, "invalid_argument" | "malformed" | "out_of_range") => {

@@ -21,7 +21,7 @@ pub mod twirp;
 pub mod wire;
 
 pub use call::{Call, Doubt, Refused};
-pub use classify::{DialContext, overloaded, put_out, trunk_missing, verdict};
+pub use classify::{DialContext, is_answer, overloaded, put_out, trunk_missing, verdict};
 pub use client::{Client, Limits};
 pub use dial::{Dial, DialReply};
 pub use dispatch::Lives;

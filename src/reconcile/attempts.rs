@@ -104,16 +104,16 @@ impl Reconciler {
         if !gone {
             return Ok(());
         }
-        if let (true, Some(Met::Ringing { .. })) = (stopped.deleted, stopped.met) {
-            self.met_ringing(attempt).await?;
+        if let (true, Some(met)) = (stopped.deleted, &stopped.met) {
+            self.note_met(attempt, met).await?;
         }
         self.rooms.gone(&room, RoomCause::Canceled).await
     }
 
-    async fn met_ringing(&self, attempt: &Attempt) -> Result<(), Error> {
+    async fn note_met(&self, attempt: &Attempt, met: &Met) -> Result<(), Error> {
         self.rewrite_attempt(attempt, |now| {
             if let Some(stop) = &mut now.stop {
-                stop.met_ringing.get_or_insert(self.ledger.now());
+                met.note(stop, self.ledger.now());
             }
         })
         .await

@@ -282,11 +282,7 @@ impl Reconciler {
                     return Ok(Decision::Keep(()));
                 }
                 let at = self.ledger.now();
-                now.stop = Some(Stop {
-                    why,
-                    at,
-                    met_ringing: None,
-                });
+                now.stop = Some(Stop::new(why, at));
                 let mut change = Change::default();
                 change.attempt(&now, Cause::Looked)?;
                 Ok(Decision::Write(change, ()))

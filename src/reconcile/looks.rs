@@ -137,6 +137,7 @@ impl Reconciler {
         // Most looks show what the last one did, and cost the ledger nothing.
         let decides = news && sight.shows_anything()
             || watched.past_horizon
+            || watched.long_past
             || watched.agent_missing.is_some()
             || watch.state != State::Uncertain
             || watch.stops;

@@ -23,6 +23,23 @@ pub struct Removal {
     pub by: String,
 }
 
+/// Whether the deletion of its room ends a call in this state, or may.
+const fn is_hung_up(state: State) -> bool {
+    match state {
+        State::Answered | State::Uncertain | State::NeedsReview => true,
+        // Placement is at work in it, or nobody is in it.
+        State::Queued
+        | State::Deferred
+        | State::Refused
+        | State::Reserved
+        | State::Dialing
+        | State::Ended
+        | State::NotConnected
+        | State::NotDialed
+        | State::Canceled => false,
+    }
+}
+
 /// Why a room was not deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum NotDeleted {
@@ -115,7 +132,7 @@ impl Inventory {
         let standing = standing.ok_or_else(missing)?;
         let room = known(&standing, record, seen).ok_or(NotDeleted::NotFound)?;
         self.refuse(&standing, asked.force).await?;
-        if standing.owned && standing.attempt_state == Some(State::Answered) {
+        if standing.owned && standing.attempt_state.is_some_and(is_hung_up) {
             self.hangs_up(&standing, asked).await?;
         }
         match self.rooms.delete(&room).await {
@@ -146,9 +163,9 @@ impl Inventory {
         }
     }
 
-    /// Somebody talks in it: recorded first as a stop that hangs up, since whatever tells of the
-    /// end, a webhook or a look, would take a room that is merely gone for a natural one. If
-    /// the deletion then fails, the next look carries the stop out.
+    /// Somebody talks in it, or may: recorded first as a stop that hangs up, since whatever tells
+    /// of the end, a webhook or a look, would take a room that is merely gone for a natural one.
+    /// If the deletion then fails, the next look carries the stop out.
     async fn hangs_up(&self, standing: &Standing, asked: &Removal) -> Result<(), Error> {
         let (ws, id) = (&standing.workspace, &standing.attempt);
         let mut why = "its room was deleted by hand".to_owned();
@@ -164,8 +181,7 @@ impl Inventory {
                 let before = attempt.cancel.as_ref().map(|cancel| cancel.mode);
                 let of_this_room =
                     (attempt.placed.as_ref()).is_some_and(|p| p.session == standing.session);
-                if attempt.state != State::Answered || !of_this_room || before == Some(Mode::HangUp)
-                {
+                if !is_hung_up(attempt.state) || !of_this_room || before == Some(Mode::HangUp) {
                     return Ok(Decision::Keep(()));
                 }
                 attempt.cancel = Some(CancelRequest {
@@ -174,11 +190,7 @@ impl Inventory {
                     why: why.clone(),
                     at: now,
                 });
-                attempt.stop.get_or_insert(Stop {
-                    why: StopWhy::Cancel,
-                    at: now,
-                    met_ringing: None,
-                });
+                attempt.stop.get_or_insert(Stop::new(StopWhy::Cancel, now));
                 let mut change = Change::default();
                 change.attempt(&attempt, Cause::Canceled)?;
                 Ok(Decision::Write(change, ()))

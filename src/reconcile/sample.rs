@@ -42,11 +42,7 @@ pub(super) fn stopped(state: State, mode: Mode) -> Attempt {
         why: String::new(),
         at: NOW,
     });
-    attempt.stop = Some(Stop {
-        why: StopWhy::Cancel,
-        at: NOW,
-        met_ringing: None,
-    });
+    attempt.stop = Some(Stop::new(StopWhy::Cancel, NOW));
     attempt
 }
 
@@ -73,6 +69,7 @@ pub(super) fn present(status: CallStatus) -> Sight {
 pub(super) fn watched(past_horizon: bool) -> Watched {
     Watched {
         past_horizon,
+        long_past: false,
         overdue: false,
         early: true,
         gapless: true,

@@ -49,7 +49,7 @@ pub(super) fn plan(view: &View<'_>, now: Time) -> Planned {
             Some(true) => present_late(view, leg, *status),
             Some(false) => gone(view, now, true),
         },
-        Callee::Absent if !past => absent_early(view),
+        Callee::Absent if !past && !view.watched.long_past => absent_early(view),
         Callee::Absent => match (view.sight.trunk, view.sight.lives) {
             (None, _) => ask(Question::Trunk),
             (Some(true), _) | (Some(false), Some(false)) => gone(view, now, false),
@@ -164,6 +164,17 @@ fn gone(view: &View<'_>, now: Time, stale: bool) -> Planned {
     }
     let watched = view.watched;
     let seen = watched.seen || view.call.callees().next().is_some();
+    if let Some(leg) = view
+        .attempt
+        .stop
+        .as_ref()
+        .and_then(|s| s.met_talking.clone())
+    {
+        return Planned::new(
+            Step::WasAnswered(leg),
+            "a recorded stop hung up on whoever had answered",
+        );
+    }
     if let Some(stop) = &view.attempt.stop {
         // The deletion met it while it rang, or nobody ever answered while it was looked at
         // all the time.

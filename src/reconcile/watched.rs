@@ -26,6 +26,8 @@ pub(super) struct Watch {
     marker: Option<Instant>,
     /// How long after the marker, or after the unclear answer, the platform can start the call.
     horizon: Duration,
+    /// The horizon as it is stored, by the wall clock.
+    stored: Option<Time>,
     /// The horizon on our clock, where its beginning was seen here; else it counts from the
     /// first look.
     ends: Option<Instant>,
@@ -63,6 +65,11 @@ pub(super) struct Watched {
     /// Whether the platform can no longer start the call, on our own clock, and it was
     /// looked at since its first look for as long.
     pub past_horizon: bool,
+    /// Whether an earlier process wrote the marker, and by the wall clock it is twice as long
+    /// ago as the platform could start the call. One that is started every few seconds never
+    /// looks for a whole horizon by itself, and nobody would ever be told. A wall clock that is
+    /// wrong can bring a person's decision forward, and frees nobody.
+    pub long_past: bool,
     /// Whether it is past its horizon for longer than a person should wait to be told.
     pub overdue: bool,
     /// Whether the first look came right after the marker, which this process wrote.
@@ -114,6 +121,7 @@ impl Watch {
             stops: attempt.stop.is_some(),
             marker,
             horizon,
+            stored: placed.horizon(),
             ends: marker.map(|at| at + horizon),
             first: None,
             first_answer: None,
@@ -165,6 +173,7 @@ impl Watch {
         self.stops = attempt.stop.is_some();
         self.due = Instant::now();
         self.horizon = horizon_of(attempt, placed);
+        self.stored = placed.horizon();
         if begins_with_answer(placed) {
             self.ends = Some(Instant::now() + self.horizon);
         }
@@ -198,7 +207,9 @@ impl Watch {
         };
         let shown = self.shown.as_ref();
         let news = shown.is_none_or(|shown| !shown.shows_same(sight));
-        let watched = self.summary(now, pace);
+        let mut watched = self.summary(now, pace);
+        watched.long_past = self.marker.is_none()
+            && (self.stored).is_some_and(|horizon| wall >= horizon.plus(self.horizon));
         self.late = if watched.past_horizon {
             self.late.saturating_add(1)
         } else {
@@ -249,6 +260,7 @@ impl Watch {
             .is_some_and(|(marker, first)| first.saturating_duration_since(marker) <= pace.gap_max);
         Watched {
             past_horizon,
+            long_past: false,
             overdue: now >= ends + pace.overdue,
             early,
             gapless: self.gap <= pace.gap_max,

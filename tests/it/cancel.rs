@@ -257,9 +257,13 @@ async fn talking_unknown(lab: &Lab, alive: &Alive) {
 }
 
 async fn until_status(lab: &Lab, wanted: &str) {
-    while status(lab).as_deref() != Some(wanted) {
+    for _ in 0..6_000 {
+        if status(lab).as_deref() == Some(wanted) {
+            return;
+        }
         sleep(Duration::from_millis(100)).await;
     }
+    panic!("it stays {:?}", status(lab));
 }
 
 #[tokio::test(start_paused = true)]
@@ -316,4 +320,53 @@ async fn what_was_answered_is_not_called_canceled_by_the_answer_of_a_dial_that_w
         Disposition::Answered
     );
     is_clean(&lab, &alive).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_came_before_the_leg_spares_who_answers_and_ends_a_call_without_its_agent() {
+    let lab = Lab::new(1);
+    let alive = lab.node().await;
+    // The leg joins after the room was deleted, and the deletion's answer is awaited for so
+    // long that nobody looks while it rings.
+    lab.fault(Fault {
+        millis: Some(1_200),
+        ..Fault::on("late", "CreateSIPParticipant")
+    });
+    lab.fault(Fault {
+        millis: Some(6_000),
+        ..Fault::on("slow", "DeleteRoom")
+    });
+    alive.place(lab.call("a", ANSWERS)).await;
+    alive.until_state("a", State::Dialing).await;
+    let asked = now(&alive, "a", Mode::StopRinging).await;
+    assert_eq!(asked, CancelResult::Pending);
+    let attempt = alive.until_state("a", State::Ended).await;
+    let settled = attempt.settled.clone().unwrap();
+    // Its room was deleted with the agent in it: nobody would ever speak to them.
+    assert_eq!(settled.end_cause, Some(EndCause::AgentLost));
+    assert_eq!(CancelResult::of(&attempt), CancelResult::TooLate);
+    let answer = attempt.placed.clone().unwrap().answer.unwrap();
+    assert!(settled.at.since(answer.at) < Duration::from_secs(10));
+    lab.until_no_rooms(Duration::from_secs(400)).await;
+    // The room that the late join made has no metadata, by which the sandbox knows whose it is.
+    let calls: u32 = lab.seen().sip_calls.iter().map(|call| call.count).sum();
+    assert_eq!(calls, 1);
+    lab.rooms.assert_paired();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_stop_met_outlives_the_lost_answer_of_its_dial() {
+    for mode in [Mode::StopRinging, Mode::HangUp] {
+        let lab = Lab::new(1);
+        let alive = lab.node().await;
+        lab.fault(Fault::on("lose_reply", "CreateSIPParticipant"));
+        alive.place(lab.call("a", RINGS)).await;
+        until_status(&lab, "ringing").await;
+        sleep(Duration::from_secs(2)).await;
+        assert_eq!(now(&alive, "a", mode).await, CancelResult::Pending);
+        let attempt = alive.until("a", |a| a.state.settled()).await;
+        assert_eq!(attempt.state, State::Canceled, "{attempt:?}");
+        assert_eq!(CancelResult::of(&attempt), CancelResult::Stopped);
+        is_clean(&lab, &alive).await;
+    }
 }

@@ -68,6 +68,10 @@ fn stands(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
     }
 }
 
+/// How long settling takes after its time while all is well: the looks of a round, and their
+/// budget.
+const SOON: Duration = Duration::from_secs(15);
+
 /// Whether the phone rang is not known: until when that stays so, and what to do meanwhile.
 fn uncertain(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
     let horizon = attempt.placed.as_ref().and_then(Placed::horizon);
@@ -76,11 +80,19 @@ fn uncertain(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
             "evidence is looked for, and settles it soon after {horizon}, when LiveKit can no \
              longer start the call, at the latest"
         ),
-        (_, Some(next)) if next < now => format!(
-            "LiveKit can no longer start the call, and the look that settles it is overdue since \
-             {next}: LiveKit does not answer, or the service was not running (ringonce status); as \
-             soon as LiveKit says what there is that settles it, or a person is asked"
-        ),
+        (horizon, Some(next)) if next < now => {
+            let due = horizon.map_or(next, |horizon| horizon.max(next));
+            if now < due.plus(SOON) {
+                "LiveKit can no longer start the call, and it is being settled now".to_owned()
+            } else {
+                format!(
+                    "LiveKit can no longer start the call, and it is overdue since {due} to settle \
+                     it: LiveKit does not answer (ringonce status), or the service was started \
+                     since and looks for as long again before an absence counts; then that settles \
+                     it, or a person is asked"
+                )
+            }
+        }
         (_, Some(next)) => format!(
             "LiveKit can no longer start the call, and as soon as it says what there is that \
              settles it; if it stays silent, a person is asked soon after {next}"

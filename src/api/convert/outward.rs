@@ -367,11 +367,7 @@ mod tests {
     #[test]
     fn a_stop_is_pending_only_while_it_will_be_carried_out() {
         let mut attempt = of(State::Answered);
-        attempt.stop = Some(Stop {
-            why: StopWhy::Cancel,
-            at: NOW,
-            met_ringing: None,
-        });
+        attempt.stop = Some(Stop::new(StopWhy::Cancel, NOW));
         for (mode, pending) in [(Mode::StopRinging, false), (Mode::HangUp, true)] {
             attempt.cancel = Some(CancelRequest {
                 mode,

@@ -48,10 +48,15 @@ pub(super) fn pending(attempt: &Attempt) -> Option<String> {
     let since = stop.at;
     Some(match (stop.why, &attempt.cancel) {
         (_, Some(asked)) => format!(
-            "a stop ({}) is recorded since {}, asked for {}, and not yet carried out",
+            "a stop ({}) is recorded since {}, asked for {}, {}",
             asked.mode.name(),
             asked.at,
-            asked.told()
+            asked.told(),
+            if stop.has_met() {
+                "and was carried out; what it ended is settled soon"
+            } else {
+                "and whether it has reached the call is not known"
+            }
         ),
         (StopWhy::AgentLost, None) => {
             format!("since {since} it is being ended, as its agent went away")

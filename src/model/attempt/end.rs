@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Attempt;
 use crate::model::disposition::{Disposition, Fault, Permission, Rang};
 use crate::model::time::Time;
-use crate::model::verdict::{After, SipStatus};
+use crate::model::verdict::{After, Leg, SipStatus};
 
 /// A request to cancel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,28 @@ pub struct Stop {
     /// was not answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub met_ringing: Option<Time>,
+    /// The leg that our deletion of the room met after it was answered: it was hung up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub met_talking: Option<Leg>,
+}
+
+impl Stop {
+    /// A stop that is recorded at `at`, and has met nobody yet.
+    #[must_use]
+    pub const fn new(why: StopWhy, at: Time) -> Self {
+        Self {
+            why,
+            at,
+            met_ringing: None,
+            met_talking: None,
+        }
+    }
+
+    /// Whether a deletion of the room is known to have met the callee's leg.
+    #[must_use]
+    pub const fn has_met(&self) -> bool {
+        self.met_ringing.is_some() || self.met_talking.is_some()
+    }
 }
 
 /// Why a call is stopped.

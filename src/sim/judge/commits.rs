@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use sha2::Digest;
 
+use tokio::time::Instant;
+
 use super::{Case, Known, Thing, denies_a_call, is_over};
 use crate::ledger::receipt::Reading;
 use crate::ledger::record::Session;
@@ -72,6 +74,7 @@ impl Case {
             self.passes(before, &attempt);
         }
         let stops = |attempt: &Attempt| attempt.stop.is_some();
+        let is_spared = before.as_ref().is_some_and(stops) && !stops(&attempt);
         let now_stops = stops(&attempt) && !before.as_ref().is_some_and(stops);
         let entered = before.is_none_or(|before| before.state != attempt.state);
         let known = self.attempts.entry(key.clone()).or_insert_with(|| Known {
@@ -80,11 +83,15 @@ impl Case {
             legs: 0,
             answered: false,
             listed: None,
+            spared: None,
             story: VecDeque::new(),
         });
         known.attempt = attempt.clone();
         if now_stops {
             known.listed = None;
+        }
+        if is_spared {
+            known.spared = Some(Instant::now());
         }
         let (calls, answered) = (known.calls, known.answered);
         let thing = Thing::Committed(version, key.clone(), attempt.state, attempt.due());

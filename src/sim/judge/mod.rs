@@ -51,6 +51,8 @@ struct Known {
     answered: bool,
     /// What the last list of its room said since a stop was recorded: whether it was answered.
     listed: Option<bool>,
+    /// When its stop was found to have come too late.
+    spared: Option<Instant>,
     /// What happened to it last.
     story: VecDeque<(Duration, Thing)>,
 }

@@ -1,5 +1,7 @@
 //! What a phone must not do.
 
+use std::time::Duration;
+
 use sha2::Digest;
 use tokio::time::Instant;
 
@@ -8,6 +10,9 @@ use crate::lab::platform::{Phone, PhoneEvent};
 use crate::model::attempt::{Attempt, Placed, State};
 use crate::model::id::SessionId;
 use crate::sim::violation::Invariant;
+
+/// How long a deletion may be under way: as long as a request to the platform may take.
+const UNDER_WAY: Duration = Duration::from_secs(10);
 
 impl Case {
     pub(super) fn heard(&mut self, phone: &Phone) {
@@ -101,6 +106,7 @@ impl Case {
         };
         known.legs = known.legs.saturating_sub(1);
         let (attempt, listed) = (known.attempt.clone(), known.listed);
+        let spared = known.spared;
         let number = format!("{}/{}", attempt.workspace, phone.to);
         for (legs, who) in [
             (&mut self.contacts, contact_of(&attempt)),
@@ -127,7 +133,11 @@ impl Case {
         // Who answers between a look and the deletion that it allowed is cut; nobody else is by
         // a stop that reaches ringing alone.
         let reached = match attempt.stop {
-            None => false,
+            // It was under way when the answer came, and may be for as long as a request.
+            None => {
+                let late = spared.is_some_and(|at| at.elapsed() <= UNDER_WAY);
+                late && listed == Some(false)
+            }
             Some(_) => attempt.hangs_up() || listed == Some(false),
         };
         if cut && !reached && !contradicts {

@@ -109,7 +109,7 @@ async fn a_cancel_says_who_asked_and_why_for_as_long_as_the_attempt_is_kept() {
     assert_eq!(code(&pending), 6);
     let hint = text(&pending.stderr);
     assert!(hint.contains("ringonce review resolve a1"), "{hint}");
-    // Recorded, and not yet carried out: seen in both views, by people and programs.
+    // Recorded, and still open: seen in both views, by people and programs.
     for view in [
         "call get --workspace w --attempt a1",
         "review show --workspace w a1",
@@ -117,9 +117,9 @@ async fn a_cancel_says_who_asked_and_why_for_as_long_as_the_attempt_is_kept() {
     ] {
         let shown = text(&ringonce(view, &url).stdout);
         for part in [
-            "STOP_RECORDED (stop-ringing) by kim: wrong-list [not yet carried out]",
+            "STOP_RECORDED (stop-ringing) by kim: wrong-list [whether it reached the call is not known yet]",
             "Meanwhile a stop (stop-ringing) is recorded since 2",
-            "asked for by kim: wrong-list, and not yet carried out",
+            "asked for by kim: wrong-list, and whether it has reached the call is not known",
         ] {
             assert!(shown.contains(part), "{part} in {shown}");
         }

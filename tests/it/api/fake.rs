@@ -266,11 +266,7 @@ impl Core for Fake {
             why: command.reason,
             at,
         });
-        attempt.stop = Some(Stop {
-            why: StopWhy::Cancel,
-            at,
-            met_ringing: None,
-        });
+        attempt.stop = Some(Stop::new(StopWhy::Cancel, at));
         let (attempt, version) = self.commit(attempt);
         Ok(Some((CancelResult::of(&attempt), attempt, version)))
     }

@@ -207,6 +207,26 @@ async fn a_wall_clock_that_steps_proves_no_horizon() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_started_again_and_again_asks_a_person_all_the_same() {
+    let lab = Lab::new(1);
+    let mut alive = lab.node().await;
+    alive.place(lab.call("a", CUT)).await;
+    let lost = alive.until_state("a", State::Uncertain).await;
+    let horizon = lost.placed.unwrap().horizon().unwrap();
+    let begun = lab.now();
+    // None of them lives for as long as it would have to look.
+    while alive.attempt("a").await.state == State::Uncertain {
+        assert!(lab.now().since(begun) < s(600), "nobody is ever told");
+        alive.kill().await;
+        alive = lab.node().await;
+        sleep(s(10)).await;
+    }
+    assert_eq!(alive.attempt("a").await.state, State::NeedsReview);
+    assert!(lab.now() > horizon, "not before its time");
+    lab.assert_promises();
+}
+
 async fn cancel(alive: &Alive, mode: Mode) -> CancelResult {
     let command = CancelCommand {
         workspace: workspace(),
