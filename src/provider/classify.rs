@@ -185,7 +185,6 @@ fn refused(refusal: &Refusal, dial: &DialContext) -> Verdict {
     match (refusal.status, refusal.code.as_str()) {
         (401, _) => Verdict::NotDialed(TryFailure::CredentialsRefused),
         (404, _) if is_trunk_missing(refusal) => Verdict::NotDialed(TryFailure::TrunkNotFound),
-        (404, "bad_route") => Verdict::NotDialed(TryFailure::PlatformUnreachable),
         (404 | 413, _) => Verdict::NotDialed(TryFailure::RequestRejected),
         (400 | 412, _) if has(UNREACHABLE) => ended(Disposition::TrunkUnreachable, After::Silent),
         (400, "invalid_argument" | "malformed" | "out_of_range") => {
