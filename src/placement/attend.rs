@@ -208,25 +208,11 @@ impl Placement {
     /// Takes something down with the stop that is recorded. A store that refuses it makes the
     /// end less sure, and nothing else.
     async fn note(&self, of: &Try, note: impl Fn(&mut Stop, Time) + Send + Sync) {
-        let (ws, id) = (&of.workspace, &of.attempt);
         let noted = self
-            .ledger
-            .decide(ws, vec![attempt_key(ws, id)], |view| {
-                let Some(mut attempt) = view.attempt(ws, id)? else {
-                    return Ok(Decision::Keep(()));
-                };
-                let before = attempt.stop.clone();
-                let ours = Try::of(&attempt).as_ref() == Some(of);
-                match attempt.stop.as_mut().filter(|_| ours) {
-                    Some(stop) => note(stop, self.ledger.now()),
-                    None => return Ok(Decision::Keep(())),
+            .rewrite_dialing(of, |attempt, now| {
+                if let Some(stop) = &mut attempt.stop {
+                    note(stop, now);
                 }
-                if attempt.state != State::Dialing || attempt.stop == before {
-                    return Ok(Decision::Keep(()));
-                }
-                let mut change = Change::default();
-                change.attempt(&attempt, Cause::Looked)?;
-                Ok(Decision::Write(change, ()))
             })
             .await;
         if let Err(error) = noted {
@@ -254,20 +240,34 @@ impl Placement {
     }
 
     async fn record_stop(&self, of: &Try, why: StopWhy) -> Result<(), Error> {
+        self.rewrite_dialing(of, |attempt, now| {
+            attempt.stop.get_or_insert_with(|| Stop::new(why, now));
+        })
+        .await
+    }
+
+    /// Changes the attempt while this very try of it is dialing; without a change nothing is
+    /// written.
+    async fn rewrite_dialing(
+        &self,
+        of: &Try,
+        with: impl Fn(&mut Attempt, Time) + Send + Sync,
+    ) -> Result<(), Error> {
         let (ws, id) = (&of.workspace, &of.attempt);
         self.ledger
             .decide(ws, vec![attempt_key(ws, id)], |view| {
-                let Some(mut attempt) = view.attempt(ws, id)? else {
+                let Some(before) = view.attempt(ws, id)? else {
                     return Ok(Decision::Keep(()));
                 };
-                let ours = attempt
+                let ours = before
                     .placed
                     .as_ref()
                     .is_some_and(|p| p.session == of.session);
-                if !ours || attempt.state != State::Dialing || attempt.stop.is_some() {
+                let mut attempt = before.clone();
+                with(&mut attempt, self.ledger.now());
+                if !ours || before.state != State::Dialing || attempt == before {
                     return Ok(Decision::Keep(()));
                 }
-                attempt.stop = Some(Stop::new(why, self.ledger.now()));
                 let mut change = Change::default();
                 change.attempt(&attempt, Cause::Looked)?;
                 Ok(Decision::Write(change, ()))

@@ -21,6 +21,18 @@ fn open(place: &TempDir, options: &Options) -> Sqlite {
     Sqlite::open(&store_of(place), options, Time::from_secs(100), &ids).unwrap()
 }
 
+/// Commits so often; how many pages the log had at most.
+async fn longest_log(place: &TempDir, store: &Sqlite, commits: u128) -> u64 {
+    let log = place.path().join("ringonce.db-wal");
+    let mut longest = 0;
+    for n in 0..commits {
+        let commit = commit_of(store, n + 1, &n.to_string(), 600);
+        store.commit(P, &commit).await.unwrap();
+        longest = longest.max(fs::metadata(&log).unwrap().len() / 4096);
+    }
+    longest
+}
+
 #[tokio::test]
 async fn the_log_of_the_file_stays_short_under_load() {
     let place = tempfile::tempdir().unwrap();
@@ -30,13 +42,7 @@ async fn the_log_of_the_file_stays_short_under_load() {
         ..Options::default()
     };
     let store = open(&place, &options);
-    let log = place.path().join("ringonce.db-wal");
-    let mut longest = 0;
-    for n in 0..400_u128 {
-        let commit = commit_of(&store, n + 1, &n.to_string(), 600);
-        store.commit(P, &commit).await.unwrap();
-        longest = longest.max(fs::metadata(&log).unwrap().len() / 4096);
-    }
+    let longest = longest_log(&place, &store, 400).await;
     // Four times the soft limit, and what the one group beyond it wrote.
     assert!(longest < 128, "{longest} pages");
 }
@@ -51,13 +57,7 @@ async fn the_log_stays_very_short_while_little_is_left_on_the_disk() {
         ..Options::default()
     };
     let store = open(&place, &options);
-    let log = place.path().join("ringonce.db-wal");
-    let mut longest = 0;
-    for n in 0..200_u128 {
-        let commit = commit_of(&store, n + 1, &n.to_string(), 600);
-        store.commit(P, &commit).await.unwrap();
-        longest = longest.max(fs::metadata(&log).unwrap().len() / 4096);
-    }
+    let longest = longest_log(&place, &store, 200).await;
     // What is too few to be moved, and what the one group beyond it wrote.
     assert!(longest < 100, "{longest} pages");
     let moved = fs::metadata(store_of(&place)).unwrap().len();
