@@ -34,13 +34,10 @@ impl Blocks {
         let added: Vec<f64> = (done.each.iter())
             .map(|one| one.took.as_secs_f64() * 1e3 - inside_ms(timings, &one.room))
             .collect();
-        let late: Vec<f64> = (done.each.iter())
-            .map(|one| one.late.as_secs_f64() * 1e3)
-            .collect();
         self.count += done.count();
         self.p50.push(share(&added, 0.5));
         self.p99.push(share(&added, 0.99));
-        self.late.push(share(&late, 0.99));
+        self.late.push(load::late_ms(done, 0.99));
     }
 }
 

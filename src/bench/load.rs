@@ -64,6 +64,13 @@ pub(super) fn share_ms(done: &Done, part: f64) -> f64 {
     share(&took, part)
 }
 
+/// The time in milliseconds below which `part` of the beginnings were late.
+pub(super) fn late_ms(done: &Done, part: f64) -> f64 {
+    let ms = |one: &One| one.late.as_secs_f64() * 1000.0;
+    let late: Vec<f64> = done.each.iter().map(ms).collect();
+    share(&late, part)
+}
+
 /// Does `act` for one number after the other, `in_flight` at once, for `span`.
 pub(super) async fn closed(
     ground: &Ground,

@@ -124,6 +124,8 @@ pub struct Plan {
     pub starts: usize,
     /// Webhooks that are under way at once.
     pub webhooks_in_flight: usize,
+    /// Webhooks in a second, for the time that one takes.
+    pub webhook_rate: f64,
     /// Replies that are lost, of each kind.
     pub lost: u64,
     /// UNCERTAIN attempts at once.
@@ -148,6 +150,7 @@ impl Plan {
             stored: 100_000,
             starts: 5,
             webhooks_in_flight: 64,
+            webhook_rate: 5_000.0,
             lost: 50,
             uncertain: 10_000,
             quick: false,
@@ -169,6 +172,7 @@ impl Plan {
             stored: 1_000,
             starts: 2,
             webhooks_in_flight: 16,
+            webhook_rate: 300.0,
             lost: 3,
             uncertain: 300,
             quick: true,

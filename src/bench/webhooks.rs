@@ -1,5 +1,6 @@
-//! Webhooks that are acknowledged once they are durable, in a closed loop over connections that
-//! stay open, as LiveKit holds them; and how far behind the projection is then.
+//! Webhooks that are acknowledged once they are durable, over connections that stay open, as
+//! LiveKit holds them: how many at most, in a closed loop, and how far behind the projection is
+//! then; and how long one takes at the rate that is asked for, whatever becomes of the others.
 //!
 //! Each is an event of its own about the callee of a call that rings: what it says is merged
 //! into that call's record. Signing is none of the time.
@@ -45,19 +46,16 @@ pub(super) async fn measure(
     let act = posting(ground, &stand, rooms);
     let (mut rate, mut p50, mut p99, mut cpu) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut backlog, mut behind, mut count) = (Vec::new(), Vec::new(), 0);
+    let mut steady = Steady::default();
     for _ in 0..plan.blocks {
         let used = stand.processor_time()?;
         let numbers = stand.numbers();
         let act = Arc::clone(&act);
-        let done = load::closed(ground, numbers, plan.webhooks_in_flight, plan.block, act).await?;
+        let in_flight = plan.webhooks_in_flight;
+        let done = load::closed(ground, numbers, in_flight, plan.block, Arc::clone(&act)).await?;
         backlog.push(waiting(&stand).await?);
         let began = Instant::now();
-        while waiting(&stand).await? > 0.5 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            if began.elapsed() > Duration::from_mins(3) {
-                return Err(Error::Late("the reading of all webhooks"));
-            }
-        }
+        all_read(&stand).await?;
         behind.push(began.elapsed().as_secs_f64());
         let used = stand.processor_time()?.saturating_sub(used);
         count += done.count();
@@ -65,6 +63,7 @@ pub(super) async fn measure(
         p50.push(load::share_ms(&done, 0.5));
         p99.push(load::share_ms(&done, 0.99));
         cpu.push(used.as_secs_f64() * 1e6 * per(done.count()));
+        steady.block(ground, plan, &stand, act).await?;
     }
     let mut add = |name, values, target| report.add(SECTION, name, count, values, target);
     add(
@@ -72,8 +71,8 @@ pub(super) async fn measure(
         rate,
         Some(Target::AtLeast(5_000.0)),
     );
-    add(("time, p50", "ms"), p50, None);
-    add(("time, p99", "ms"), p99, Some(Target::AtMost(20.0)));
+    add(("time then, p50", "ms"), p50, None);
+    add(("time then, p99", "ms"), p99, None);
     add(("not yet applied at the end", "count"), backlog, None);
     add(
         ("until all are applied", "s"),
@@ -81,6 +80,63 @@ pub(super) async fn measure(
         Some(Target::AtMost(1.0)),
     );
     add(("cpu of serve, all applied", "µs each"), cpu, None);
+    steady.tell(report);
+    Ok(())
+}
+
+/// Blocks at [`Plan::webhook_rate`].
+#[derive(Default)]
+struct Steady {
+    count: u64,
+    p50: Vec<f64>,
+    p99: Vec<f64>,
+    late: Vec<f64>,
+    rate: Vec<f64>,
+}
+
+impl Steady {
+    async fn block(
+        &mut self,
+        ground: &Ground,
+        plan: &Plan,
+        stand: &Stand,
+        act: Act,
+    ) -> Result<(), Error> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "some ten thousand"
+        )]
+        let count = (plan.webhook_rate * plan.block.as_secs_f64()).max(1.0) as u64;
+        let done = load::open(ground, stand.take(count), count, plan.webhook_rate, act).await?;
+        all_read(stand).await?;
+        self.count += done.count();
+        self.p50.push(load::share_ms(&done, 0.5));
+        self.p99.push(load::share_ms(&done, 0.99));
+        self.late.push(load::late_ms(&done, 0.99));
+        self.rate.push(plan.webhook_rate);
+        Ok(())
+    }
+
+    fn tell(self, report: &mut Report) {
+        let mut add = |name, values, target| report.add(SECTION, name, self.count, values, target);
+        add(("steady load", "1/s"), self.rate, None);
+        add(("time at it, p50", "ms"), self.p50, None);
+        let target = Some(Target::AtMost(20.0));
+        add(("time at it, p99", "ms"), self.p99, target);
+        add(("late beginnings, p99", "ms"), self.late, None);
+    }
+}
+
+/// Waits until every webhook that is kept is applied.
+async fn all_read(stand: &Stand) -> Result<(), Error> {
+    let began = Instant::now();
+    while waiting(stand).await? > 0.5 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        if began.elapsed() > Duration::from_mins(3) {
+            return Err(Error::Late("the reading of all webhooks"));
+        }
+    }
     Ok(())
 }
 

@@ -83,31 +83,39 @@ impl Reconciler {
 
     /// A stop that was recorded while it rang, and whoever waited for that dial may be dead:
     /// the room is deleted. That the deletion met a leg which rang is kept: it was not
-    /// answered then.
-    pub(super) async fn stop(&self, attempt: &Attempt) -> Result<(), Error> {
-        let Some(placed) = attempt.placed.as_ref() else {
-            return Ok(());
+    /// answered then. Whether nothing is left to do: the platform may not have answered.
+    pub(super) async fn stop(&self, attempt: &Attempt) -> Result<bool, Error> {
+        // It may be the second time, and the dial's answer has come in between.
+        let found = (self.ledger)
+            .attempt(&attempt.workspace, &attempt.id)
+            .await?;
+        let Some((attempt, _)) = found.filter(|(now, _)| now.state == State::Dialing) else {
+            return Ok(true);
         };
-        let Some(room) = self.room_of(attempt).await? else {
-            return Ok(());
+        let Some(placed) = attempt.placed.as_ref() else {
+            return Ok(true);
+        };
+        let Some(room) = self.room_of(&attempt).await? else {
+            return Ok(true);
         };
         // Nobody waits between the look and the deletion: whoever comes next does.
         self.budget.charge(2.0);
         let fresh = self.config.reconcile.look_gap_max;
         let stopped = self
             .rooms
-            .stop(attempt, &room.name, placed.session, fresh)
+            .stop(&attempt, &room.name, placed.session, fresh)
             .await;
         let gone = stopped.deleted
             || attempt.hangs_up()
                 && self.rooms.delete_within(&room, &self.budget).await == Deletion::Gone;
         if !gone {
-            return Ok(());
+            return Ok(matches!(stopped.met, Some(Met::Talking(_))) && !attempt.hangs_up());
         }
         if let (true, Some(met)) = (stopped.deleted, &stopped.met) {
-            self.note_met(attempt, met).await?;
+            self.note_met(&attempt, met).await?;
         }
-        self.rooms.gone(&room, RoomCause::Canceled).await
+        self.rooms.gone(&room, RoomCause::Canceled).await?;
+        Ok(true)
     }
 
     async fn note_met(&self, attempt: &Attempt, met: &Met) -> Result<(), Error> {

@@ -180,7 +180,7 @@ impl Reconciler {
     /// history; elsewhere the deadline and the window tell. A stop that was recorded while it
     /// rang is carried out there, too: whoever waited for that dial may be dead, and the phone
     /// must not ring on until its window ends. A second deletion of the room harms nobody who
-    /// lives.
+    /// lives; one that the platform did not answer is sent again at the next pass.
     async fn recover(&self) {
         let left = std::mem::take(&mut *self.left());
         let (epoch, dead) = (self.ledger.epoch().id, self.ledger.predecessor_is_dead());
@@ -189,7 +189,8 @@ impl Reconciler {
             .partition(|attempt| dead || attempt.epoch != epoch);
         self.concurrently(taken, |attempt| async move {
             let taken = self.abandoned(&attempt).await;
-            self.kept_if_failed(attempt, taken)
+            self.kept_unless(taken.is_ok(), attempt);
+            taken
         })
         .await;
         let dialing = |attempt: &Attempt| attempt.state == State::Dialing;
@@ -198,16 +199,17 @@ impl Reconciler {
             .filter(|attempt| dialing(attempt) && attempt.stop.is_some());
         self.concurrently(stopped, |attempt| async move {
             let stopped = self.stop(&attempt).await;
-            self.kept_if_failed(attempt, stopped)
+            let is_over = matches!(stopped, Ok(true));
+            self.kept_unless(is_over, attempt);
+            stopped.map(|_| ())
         })
         .await;
     }
 
-    fn kept_if_failed(&self, attempt: Attempt, taken: Result<(), Error>) -> Result<(), Error> {
-        if taken.is_err() {
+    fn kept_unless(&self, is_over: bool, attempt: Attempt) {
+        if !is_over {
             self.left().push(attempt);
         }
-        taken
     }
 
     // A std mutex, since nothing is awaited while it is held.

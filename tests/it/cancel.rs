@@ -215,7 +215,13 @@ async fn what_is_over_is_too_late() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_is_carried_out_by_the_next_process() {
-    for alone in [false, true] {
+    // With a platform that answers, and with one that loses what asks who is there, or the
+    // deletion.
+    let lost = [None, Some("ListParticipants"), Some("DeleteRoom")];
+    for (alone, lost) in [false, true]
+        .map(|alone| lost.map(|lost| (alone, lost)))
+        .concat()
+    {
         let mut lab = Lab::new(1);
         lab.alone = alone;
         let alive = lab.node().await;
@@ -225,8 +231,12 @@ async fn a_stop_is_carried_out_by_the_next_process() {
         assert_eq!(result, CancelResult::Pending);
         alive.kill().await;
         assert_eq!(status(&lab).as_deref(), Some("ringing"));
+        if let Some(method) = lost {
+            lab.fault(Fault::on("lose_request", method));
+        }
         let alive = lab.node().await;
-        sleep(Duration::from_secs(2)).await;
+        let again = Duration::from_secs(if lost.is_some() { 8 } else { 0 });
+        sleep(Duration::from_secs(2) + again).await;
         assert_eq!(status(&lab).as_deref(), Some("not_connected"));
         let attempt = alive.until_settled("a").await;
         // Whoever is surely dead waits for no answer: what the deletion met settles it.
