@@ -147,6 +147,36 @@ async fn an_answered_call_is_cut_off_only_by_force() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deletion_by_force_and_the_stop_that_it_records_may_come_in_any_order() {
+    // The person's request is held up for so long; the stop is carried out meanwhile, or not.
+    for millis in [0, 200, 900, 1_500, 4_000, 9_000] {
+        let lab = Lab::new(1);
+        let alive = lab.node().await;
+        alive.place(lab.call("a", ANSWERS)).await;
+        alive.until_state("a", State::Answered).await;
+        let room = only(&alive).await;
+        lab.fault(Fault {
+            millis: Some(millis),
+            ..Fault::on("slow", "DeleteRoom")
+        });
+        let (gone, ended) = tokio::join!(
+            delete(&alive, &room.name, true),
+            alive.until_state("a", State::Ended)
+        );
+        let gone = gone.unwrap();
+        assert_eq!((gone.record, gone.listed), (Some(RoomState::Gone), false));
+        let cause = ended.settled.clone().unwrap().end_cause;
+        assert_eq!(cause, Some(EndCause::Canceled), "after {millis} ms");
+        assert_eq!(ended.cancel.unwrap().by, "kim");
+        sleep(LONG).await;
+        assert_eq!(list(&alive).await.total, 0);
+        assert_eq!(lab.rooms.causes().len(), 1, "after {millis} ms");
+        lab.rooms.assert_paired();
+        lab.assert_promises();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_others_made_is_counted_and_never_touched() {
     let lab = Lab::new(1);
     let alive = lab.node().await;
