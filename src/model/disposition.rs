@@ -264,7 +264,10 @@ impl Disposition {
             Self::PlatformStopped => "LiveKit's SIP bridge was shutting down",
             Self::RequestRejected => "LiveKit rejected the request; nothing was dialed",
             Self::StoppedOnPlatform => "the call was ended on the platform, not by us",
-            Self::NoTrace => "no trace of the call was ever seen on the platform",
+            Self::NoTrace => {
+                "no trace of the call was ever seen on LiveKit, by looks every few seconds and by \
+                 webhooks; one shorter than that may have been, if LiveKit sends no webhooks"
+            }
             Self::Unresolved => "what became of the call could not be found out",
             Self::NotDialed => "a person found that it was not dialed",
             Self::Expired => "its time passed before it could be dialed",
