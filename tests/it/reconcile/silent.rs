@@ -115,11 +115,11 @@ async fn a_room_for_which_a_node_answers_is_given_up_never() {
     assert_eq!(lab.rooms.causes(), ["outlived"]);
 }
 
-/// Each of them is waited for as long as its question takes, and sixteen at once: no other
-/// room has to.
+/// Each of them is waited for as long as its question takes, and sixteen at once, three times
+/// fewer than there are: no other room has to.
 #[tokio::test(start_paused = true)]
 async fn rooms_of_which_nobody_says_anything_hold_up_no_other() {
-    const SILENT: usize = 128;
+    const SILENT: usize = 48;
     // The room is still there when it is to be deleted.
     let quick = "[reconcile]\nsilent_look = \"2s\"\n[agent]\nlinger = \"1s\"\n";
     let config = format!("{IMPATIENT}{quick}");
