@@ -28,6 +28,23 @@ Exit codes:
   4  no answer before the deadline
   5  unreachable";
 
+/// Of `call list`.
+pub(super) const LIST: &str = "\
+Exit codes:
+  0  listed, also if there is none
+  2  wrong usage
+  4  no answer before the deadline
+  5  unreachable";
+
+/// Of `call watch`.
+pub(super) const WATCH: &str = "\
+Exit codes:
+  0  the service ended it, as it does when it shuts down: --after the last cursor goes on
+  2  wrong usage, or a cursor that is too old or of another workspace
+  4  --deadline passed, which is how a watch with one ends, or the connection broke: --after the
+     last cursor goes on
+  5  unreachable, or too many watches are open";
+
 /// Of `call cancel`.
 pub(super) const CANCEL: &str = "\
 Exit codes:
