@@ -39,11 +39,11 @@ Exit codes:
 /// Of `call watch`.
 pub(super) const WATCH: &str = "\
 Exit codes:
-  0  the service ended it, as it does when it shuts down: --after the last cursor goes on
+  0  nobody reads its output any more
   2  wrong usage, or a cursor that is too old or of another workspace
-  4  --deadline passed, which is how a watch with one ends, or the connection broke: --after the
-     last cursor goes on
-  5  unreachable, or too many watches are open";
+  4  --deadline passed, which is how a watch with one ends; or the connection broke
+  5  unreachable, the service shuts down, or too many watches are open
+After 4 and 5 the same with --after and the last cursor goes on.";
 
 /// Of `call cancel`.
 pub(super) const CANCEL: &str = "\
