@@ -66,6 +66,10 @@ impl Core for Backed {
         Ok(self.node.ledger().attempt(workspace, id).await?)
     }
 
+    fn is_of_another_history(&self, attempt: &Attempt) -> bool {
+        attempt.epoch != self.node.ledger().epoch().id
+    }
+
     async fn changed(
         &self,
         workspace: &Workspace,

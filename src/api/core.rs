@@ -42,6 +42,10 @@ pub trait Core: Debug + Send + Sync {
         id: &AttemptId,
     ) -> Result<Option<(Attempt, Version)>, ReadError>;
 
+    /// Whether it was decided last in another history of the store: what waits of it is
+    /// distrusted then.
+    fn is_of_another_history(&self, attempt: &Attempt) -> bool;
+
     /// The attempt as soon as it has a newer version than `after`, at once if it has one now;
     /// `None` once it is forgotten. Level-triggered, so that no change between a read and the
     /// wait is missed. A store that does not answer meanwhile is asked again at the next

@@ -36,7 +36,12 @@ pub struct Placement {
 
 impl Placement {
     pub(super) fn present(&self, attempt: &Attempt, version: Version) -> proto::Attempt {
-        convert::attempt(attempt, version, self.clock.now(), &self.limits)
+        let now = self.clock.now();
+        let mut shown = convert::attempt(attempt, version, now, &self.limits);
+        if self.core.is_of_another_history(attempt) {
+            convert::of_another_history(&mut shown, attempt, now);
+        }
+        shown
     }
 
     /// The same, and of one that waits for another attempt where that one stands: a second
@@ -44,7 +49,9 @@ impl Placement {
     pub(super) async fn present_whole(&self, found: &(Attempt, Version)) -> proto::Attempt {
         let (attempt, version) = found;
         let mut shown = self.present(attempt, *version);
-        let waiting = attempt.waiting.as_ref();
+        // Of what is distrusted no holder lets it pass.
+        let trusted = !self.core.is_of_another_history(attempt);
+        let waiting = attempt.waiting.as_ref().filter(|_| trusted);
         if let Some(holder) = waiting.and_then(|waiting| waiting.reason.holder.as_ref())
             && let Ok(Some((holder, _))) = self.core.attempt(&attempt.workspace, holder).await
         {
@@ -177,7 +184,9 @@ impl Placement {
         if result == CancelResult::Pending {
             found = self
                 .follow(found, until, |attempt| {
+                    // In review it waits for a person, who is not waited for.
                     CancelResult::of(attempt) != CancelResult::Pending
+                        || attempt.state == State::NeedsReview
                 })
                 .await;
             result = CancelResult::of(&found.0);

@@ -159,7 +159,10 @@ impl Reason {
             Self::MalformedMessage => "Encode the message by the proto of ringonce.v1.",
             Self::MessageTooLarge => "Send a smaller message; metadata is the usual cause.",
             Self::AttemptIdReused => "Use a new attempt id for another call.",
-            Self::AttemptNotFound => "Call PlaceCall: it was never accepted, or is forgotten.",
+            Self::AttemptNotFound => {
+                "Compare attempt id, workspace and the address of the service; if all are right, \
+                 it was never accepted (PlaceCall), or is forgotten since store.id_retention."
+            }
             Self::AttemptNotInReview => "Look at the attempt: it is settled, or not yet open.",
             Self::RoomNotFound => "Nothing: there is no such room, or it is gone already.",
             Self::RoomNotOurs => "Leave it to whoever made it, or delete it in LiveKit itself.",
@@ -303,7 +306,7 @@ pub(super) fn of_not_resolved(error: NotResolved, retry_after: Duration) -> Stat
             Reason::DecisionUnknown.status("whether it was resolved is not known")
         }
         NotResolved::Ledger(error) => of_read(&ReadError::from(error), retry_after),
-        NotResolved::NotFound => Reason::AttemptNotFound.status(message),
+        NotResolved::NotFound => not_found(),
         NotResolved::NotInReview(state) => {
             let metadata = [("state", state.name().to_uppercase())];
             Reason::AttemptNotInReview.with(message, metadata, |_| {})
@@ -333,9 +336,13 @@ pub(super) fn watches_full(limit: usize, retry_after: Duration) -> Status {
 
 /// Of an attempt that is not there.
 pub(super) fn not_found() -> Status {
-    Reason::AttemptNotFound
-        .status("no such attempt: it was never accepted, or is forgotten after the retention")
+    Reason::AttemptNotFound.status(NOT_FOUND)
 }
+
+/// What an attempt that is not there may come of, and what to do: not every client shows details.
+const NOT_FOUND: &str = "no such attempt in this workspace: the attempt id or the workspace is \
+    another one, or this is another deployment's service; it was never accepted (PlaceCall); or it \
+    ended so long ago that it is forgotten (store.id_retention). ListAttempts shows what there is";
 
 /// Of a deadline that passed before there was an answer.
 pub(super) fn deadline_exceeded() -> Status {

@@ -23,7 +23,8 @@ pub(super) struct Connection {
         long,
         env = "RINGONCE_SERVER",
         default_value = "http://127.0.0.1:7081",
-        value_name = "URL"
+        value_name = "URL",
+        value_parser = address
     )]
     pub(super) server: String,
     /// The longest wait for an answer; the call itself goes on when it passes.
@@ -65,17 +66,7 @@ pub(super) type Client =
 /// A connection to the service at `server`: a URL, or `HOST:PORT` as the service's ready line
 /// has it.
 pub(super) async fn channel(server: &str) -> anyhow::Result<Channel> {
-    // The scheme alone would not make it so, and whoever writes it relies on it.
-    anyhow::ensure!(
-        !server.starts_with("https://"),
-        "the service is asked in plain HTTP/2, without TLS; write {server} with http://, and reach \
-         a service elsewhere through a tunnel"
-    );
-    let url = if server.contains("://") {
-        server.to_owned()
-    } else {
-        format!("http://{server}")
-    };
+    let url = address(server).map_err(anyhow::Error::msg)?;
     Endpoint::from_shared(url)
         .with_context(|| format!("{server:?} is no URL, as http://127.0.0.1:7081"))?
         .connect_timeout(Duration::from_secs(5))
@@ -85,6 +76,40 @@ pub(super) async fn channel(server: &str) -> anyhow::Result<Channel> {
         .connect()
         .await
         .with_context(|| format!("cannot reach the service at {server}"))
+}
+
+/// The URL of the service that a person names.
+///
+/// # Errors
+///
+/// What is wrong with it, and how it is written.
+pub(super) fn address(server: &str) -> Result<String, String> {
+    const FORM: &str = "write the address of `grpc` in the ready line of `ringonce serve`, as \
+                        http://127.0.0.1:7081 or 127.0.0.1:7081";
+    // The scheme alone would not make it so, and whoever writes it relies on it.
+    if server.starts_with("https://") {
+        return Err(
+            "the service is asked in plain HTTP/2, without TLS; write it with http://, and reach \
+             a service elsewhere through a tunnel"
+                .to_owned(),
+        );
+    }
+    let (url, has_scheme) = match server.split_once("://") {
+        Some(("http", _)) => (server.to_owned(), true),
+        Some((scheme, _)) => return Err(format!("{scheme}:// is not spoken here; {FORM}")),
+        None => (format!("http://{server}"), false),
+    };
+    let authority = url
+        .parse::<http::Uri>()
+        .ok()
+        .and_then(|uri| uri.into_parts().authority)
+        .filter(|authority| !authority.host().is_empty());
+    match authority {
+        // A name alone is more often a word that went astray than a server at port 80.
+        Some(authority) if has_scheme || authority.port_u16().is_some() => Ok(url),
+        Some(_) => Err(format!("has no port; {FORM}")),
+        None => Err(format!("is no address; {FORM}")),
+    }
 }
 
 /// Why there is no answer.
@@ -117,25 +142,29 @@ pub(super) fn failed(status: &Status) -> ExitCode {
 
 /// The remedy that the API names is for schedulers; whoever types an id may have mistyped it.
 pub(super) const NOT_FOUND: &str = "Look for a typo in the attempt's id and in --workspace: \
-    `ringonce call list` shows what there is.";
+    `ringonce call list` shows what there is. Or --server is another deployment's, or it is so old \
+    that it is forgotten (store.id_retention).";
 
 /// Says on stderr why a call failed, and what to do: in the words of `instead` where the
 /// command knows better than the API.
 pub(super) fn failed_because(status: &Status, instead: impl Fn(Reason) -> Option<String>) {
     let details = status.get_error_details();
+    let reason = details
+        .error_info()
+        .filter(|info| info.domain == DOMAIN)
+        .and_then(|info| Reason::of_name(&info.reason));
     if let Some(bad) = details.bad_request() {
         for violation in &bad.field_violations {
             let (field, fault) = (&violation.field, &violation.description);
             output::note(&format!("error: {field} {fault}"));
         }
+    } else if reason == Some(Reason::AttemptNotFound) {
+        // What the API says beside it is for schedulers, as its remedy is.
+        output::note("error: no such attempt in this workspace");
     } else {
         output::note(&format!("error: {}", sentence(status)));
     }
-    let remedy = details
-        .error_info()
-        .filter(|info| info.domain == DOMAIN)
-        .and_then(|info| Reason::of_name(&info.reason));
-    if let Some(reason) = remedy {
+    if let Some(reason) = reason {
         let remedy = instead(reason).unwrap_or_else(|| reason.remedy().to_owned());
         output::note(&format!("hint: {remedy} ({})", reason.name()));
     }
@@ -228,6 +257,28 @@ mod tests {
         assert!(sentence(&status).starts_with("the deadline passed; the call may go on"));
         assert_eq!(exit_code(&status), output::UNCERTAIN);
         assert_eq!(sentence(&Status::cancelled("other")), "other");
+    }
+
+    #[test]
+    fn an_address_is_a_url_or_a_host_with_its_port() {
+        for (server, url) in [
+            ("http://127.0.0.1:7081", "http://127.0.0.1:7081"),
+            ("http://ringonce.internal", "http://ringonce.internal"),
+            ("localhost:7081", "http://localhost:7081"),
+            ("[::1]:7081", "http://[::1]:7081"),
+        ] {
+            assert_eq!(address(server).as_deref(), Ok(url), "{server}");
+        }
+        for server in ["", "localhost", "http://", "a b:1", "7081", "localhost:x"] {
+            let wrong = address(server).unwrap_err();
+            assert!(wrong.contains("http://127.0.0.1:7081"), "{server}: {wrong}");
+        }
+        assert!(address("https://a:1").unwrap_err().contains("without TLS"));
+        assert!(
+            address("grpc://a:1")
+                .unwrap_err()
+                .starts_with("grpc:// is not")
+        );
     }
 
     #[test]

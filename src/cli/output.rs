@@ -2,11 +2,13 @@
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::api::proto;
+use crate::model::time::Time;
 use proto::attempt::{Disposition, State};
 use proto::cancel_attempt_response::Result as CancelResult;
 use proto::stop;
@@ -114,6 +116,25 @@ pub(super) fn attempt_line(attempt: &proto::Attempt) -> String {
     format!("{}: {}", words.join(" "), attempt.explanation)
 }
 
+/// The same with the contact and how long ago it last changed, for a list at `now`:
+/// `a1 NOT_CONNECTED BUSY +1********86 contact c1, 12s ago: the line was busy`.
+pub(super) fn listed_line(attempt: &proto::Attempt, now: Time) -> String {
+    let line = attempt_line(attempt);
+    let head = line.strip_suffix(&attempt.explanation).unwrap_or(&line);
+    let head = head.strip_suffix(": ").unwrap_or(head);
+    let contact = match attempt.contact_id.as_str() {
+        "" => String::new(),
+        contact => format!(" contact {contact}"),
+    };
+    let changed = attempt.history.last().and_then(|last| last.time);
+    let ago = changed.or(attempt.create_time).map_or(String::new(), |at| {
+        let whole = now.since(time(at)).as_secs();
+        let span = humantime::format_duration(Duration::from_secs(whole));
+        format!(", {span} ago")
+    });
+    format!("{head}{contact}{ago}: {}", attempt.explanation)
+}
+
 /// An attempt and its history, a line each; a recorded stop stands among them at its time.
 pub(super) fn attempt_lines(attempt: &proto::Attempt) -> String {
     let mut lines: Vec<_> = (attempt.history.iter())
@@ -184,7 +205,45 @@ pub(super) fn state_name(state: State) -> &'static str {
     state.as_str_name().trim_start_matches("STATE_")
 }
 
-pub(super) fn show(time: pbjson_types::Timestamp) -> String {
-    let micros = time.seconds * 1_000_000 + i64::from(time.nanos / 1_000);
-    crate::model::time::Time::from_micros(micros).to_string()
+pub(super) fn show(at: pbjson_types::Timestamp) -> String {
+    time(at).to_string()
+}
+
+fn time(at: pbjson_types::Timestamp) -> Time {
+    Time::from_micros(at.seconds * 1_000_000 + i64::from(at.nanos / 1_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::timestamp;
+
+    #[test]
+    fn a_list_tells_whom_and_since_when() {
+        let mut attempt = proto::Attempt {
+            attempt_id: "a1".into(),
+            contact_id: "c1".into(),
+            to: "+1********86".into(),
+            explanation: "the line was busy".into(),
+            create_time: Some(timestamp(Time::from_secs(100))),
+            ..proto::Attempt::default()
+        };
+        attempt.set_state(State::NotConnected);
+        attempt.set_disposition(Disposition::Busy);
+        let now = Time::from_secs(172);
+        assert_eq!(
+            listed_line(&attempt, now),
+            "a1 NOT_CONNECTED BUSY +1********86 contact c1, 1m 12s ago: the line was busy"
+        );
+        attempt.history.push(proto::Transition {
+            time: Some(timestamp(Time::from_secs(170))),
+            ..proto::Transition::default()
+        });
+        let line = listed_line(&attempt, now);
+        assert!(line.contains(" contact c1, 2s ago: "), "{line}");
+        // Of a cancel that came before its request nothing else is known.
+        attempt.contact_id.clear();
+        let line = listed_line(&attempt, now);
+        assert!(line.contains("+1********86, 2s ago: "), "{line}");
+    }
 }

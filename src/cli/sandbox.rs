@@ -157,7 +157,8 @@ fn tls(certificate: &Path, key: &Path) -> anyhow::Result<rustls::ServerConfig> {
 
 fn listed() -> String {
     let mut text = String::from(
-        "The last two digits of +1 202 555 01NN and +999 xxxxxxxx NN choose what happens.\n\
+        "The last two digits of +1 202 555 01NN choose what happens; for more numbers than those,\n\
+         also of +999 xxxxxxxx NN, where numbers.test_prefixes of the service has +999.\n\
          Digits that are not listed answer as 00 does; any other number is unknown (404).\n\n",
     );
     for callee in callees() {

@@ -117,6 +117,16 @@ impl Reader {
         })
     }
 
+    /// Adds to the remedy of a value out of its bounds, if `key` has one, what another key asks.
+    pub(super) fn amend(&mut self, key: &KeyPath, more: &str) {
+        for fault in self.faults.iter_mut().filter(|fault| fault.key == *key) {
+            if fault.remedy.starts_with(typed::CHOOSE) {
+                fault.remedy.push_str(", ");
+                fault.remedy.push_str(more);
+            }
+        }
+    }
+
     /// Whether a fault of `key` was noted already.
     pub(super) fn is_faulty(&self, key: &KeyPath) -> bool {
         self.faults.iter().any(|fault| fault.key == *key)

@@ -230,6 +230,8 @@ impl Rules<'_> {
     }
 
     fn below(&mut self, low: (&str, Duration), high: (&str, Duration), why: &str) {
+        let (low_key, high_key) = (KeyPath::dotted(low.0), KeyPath::dotted(high.0));
+        self.amend((&low_key, low.1, "above"), (&high_key, high.1, "below"));
         let rises = self.rises(&KeyPath::dotted(low.0), &KeyPath::dotted(high.0));
         self.require(&[low.0, high.0], low.1 < high.1, || {
             disordered("is not below", low, high, why, rises)
@@ -239,11 +241,24 @@ impl Rules<'_> {
     fn ordered(&mut self, low: (&KeyPath, Duration), high: (&KeyPath, Duration), why: &str) {
         let (low_text, high_text) = (low.0.to_string(), high.0.to_string());
         let keys = [low.0.clone(), high.0.clone()];
+        self.amend((low.0, low.1, "at least"), (high.0, high.1, "at most"));
         let rises = self.rises(low.0, high.0);
         self.require_paths(&keys, low.1 <= high.1, || {
             let (low, high) = ((low_text.as_str(), low.1), (high_text.as_str(), high.1));
             disordered("is above", low, high, why, rises)
         });
+    }
+
+    /// Of two keys in an order, one of which is out of its own bounds: those are not all, and
+    /// whoever mends it by them alone is refused again.
+    fn amend(&mut self, low: (&KeyPath, Duration, &str), high: (&KeyPath, Duration, &str)) {
+        for (faulty, sound) in [(low, high), (high, low)] {
+            if self.reader.is_faulty(faulty.0) && !self.reader.is_faulty(sound.0) {
+                let bound = show_duration(&sound.1);
+                let more = format!("{} {} ({bound})", sound.2, sound.0);
+                self.reader.amend(faulty.0, &more);
+            }
+        }
     }
 
     /// Whether the higher of two is what somebody wrote, so that raising it is the first remedy.

@@ -37,11 +37,17 @@ impl fmt::Display for Location {
     }
 }
 
+/// The store that nobody named a file for.
+const DATA_FOLDER: &str = "sqlite";
+
 /// What remembers, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
     /// Where it is.
     pub location: Location,
+    /// Whether it is in the data folder, which is made where it is missing. A folder that
+    /// somebody named is not: what is missing there is mistyped, or a disk that was not mounted.
+    pub in_data_folder: bool,
     /// The keys that seal phone numbers; made on first start. `None` with the memory store:
     /// keys of this process alone.
     pub key_file: Option<PathBuf>,
@@ -69,8 +75,10 @@ impl Store {
     /// `data_folder` is where the file goes that nobody named.
     pub(super) fn read(reader: &mut Reader, data_folder: Option<&Path>) -> Self {
         let mut s = reader.section("store");
-        let location = s.optional_text("url", |url| location(url, data_folder));
-        let location = location.unwrap_or(Location::Memory);
+        let named = s.optional_text("url", |url| {
+            location(url, data_folder).map(|location| (location, url == DATA_FOLDER))
+        });
+        let (location, in_data_folder) = named.unwrap_or((Location::Memory, false));
         let key_file = s.optional_text("key_file", |path| filled(path).map(PathBuf::from));
         let key_file = key_file.or_else(|| location.key_file());
         if let Some(origin) = s.origin("url") {
@@ -82,6 +90,7 @@ impl Store {
         }
         Self {
             location,
+            in_data_folder,
             key_file,
             queue: s.number("queue", 1..=1_000_000),
             readers: s.number("readers", 1..=64),
@@ -100,7 +109,7 @@ fn location(url: &str, data_folder: Option<&Path>) -> Result<Location, Wrong> {
     let remedy = "write \"sqlite:PATH\", \"sqlite\" (in the data folder) or \"memory\"";
     match url.split_once(':') {
         None if url == "memory" => Ok(Location::Memory),
-        None if url == "sqlite" => data_folder
+        None if url == DATA_FOLDER => data_folder
             .map(|folder| Location::Sqlite(folder.join("ringonce.db")))
             .ok_or_else(|| {
                 Wrong::new(

@@ -147,6 +147,9 @@ fn within<T: PartialOrd>(
     Err(outside(&value, bounds, &show, &show))
 }
 
+/// How the remedy of a value out of its bounds begins.
+pub(super) const CHOOSE: &str = "choose between";
+
 fn outside<V, T>(
     value: &V,
     bounds: &RangeInclusive<T>,
@@ -156,7 +159,7 @@ fn outside<V, T>(
     let (low, high) = (show_bound(bounds.start()), show_bound(bounds.end()));
     Wrong::new(
         format!("is {}, not within its bounds", show(value)),
-        format!("choose between {low} and {high}"),
+        format!("{CHOOSE} {low} and {high}"),
     )
 }
 

@@ -8,8 +8,7 @@
 
 use serde_json::Value;
 
-/// The fewest digits that are taken for a number: the shortest subscriber's numbers.
-const DIGITS_MIN: usize = 7;
+use crate::model::written::{DIGITS_MIN, is_address, replaced};
 
 /// What a password is replaced by.
 const REDACTED: &str = "redacted";
@@ -25,7 +24,7 @@ fn walk(value: &mut Value, of: &str, named: bool, key: &dyn Fn(&str) -> String) 
         Value::String(text) => {
             // The metadata of a room is ours, and an id in it may look like an address.
             let named = named || (of != "metadata" && is_address(text));
-            if let Some(clean) = clean(text, named, key) {
+            if let Some(clean) = replaced(text, named, &|digits| placeholder(digits, key)) {
                 *text = clean;
             }
         }
@@ -64,62 +63,6 @@ fn holds_numbers(name: &str) -> bool {
         || name.contains("phone")
         || name.contains("number")
         || matches!(name.as_str(), "sip.from" | "sip.to")
-}
-
-/// Whether a text is, or names, an address whose user may be a number without its `+`
-/// (`tel:`, RFC 3966; `sip:`, RFC 3261).
-fn is_address(text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    ["tel:", "sip:", "sips:"]
-        .iter()
-        .any(|scheme| text.contains(scheme))
-}
-
-/// The text without its numbers; `None` if it has none.
-fn clean(text: &str, named: bool, key: &dyn Fn(&str) -> String) -> Option<String> {
-    let mut out = String::new();
-    let mut kept = 0;
-    let mut at = 0;
-    let bytes = text.as_bytes();
-    while let Some(byte) = bytes.get(at) {
-        let plus = *byte == b'+';
-        if !(plus || named && byte.is_ascii_digit()) {
-            at += 1;
-            continue;
-        }
-        let begin = at + usize::from(plus);
-        let end = end_of_digits(bytes, begin);
-        let digits: String = text
-            .get(begin..end)
-            .unwrap_or_default()
-            .chars()
-            .filter(char::is_ascii_digit)
-            .collect();
-        if digits.len() >= DIGITS_MIN {
-            out.push_str(text.get(kept..at).unwrap_or_default());
-            out.push_str(&placeholder(&digits, key));
-            kept = end;
-        }
-        at = end.max(at + 1);
-    }
-    if kept == 0 {
-        return None;
-    }
-    out.push_str(text.get(kept..).unwrap_or_default());
-    Some(out)
-}
-
-/// Where a number ends: people write it with spaces, dots, dashes and brackets.
-fn end_of_digits(bytes: &[u8], begin: usize) -> usize {
-    let mut end = begin;
-    for (at, byte) in bytes.iter().enumerate().skip(begin) {
-        match byte {
-            b'0'..=b'9' => end = at + 1,
-            b' ' | b'-' | b'.' | b'(' | b')' => {}
-            _ => break,
-        }
-    }
-    end
 }
 
 fn placeholder(digits: &str, key: &dyn Fn(&str) -> String) -> String {

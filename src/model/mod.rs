@@ -10,3 +10,4 @@ pub mod request;
 pub mod time;
 pub mod verdict;
 pub mod window;
+pub mod written;

@@ -213,11 +213,8 @@ impl Placement {
             fast_reject: self.config.dial.fast_reject,
             stop_recorded: attempt.stop.is_some(),
         };
-        let evidence = format!(
-            "dial answered after {} ms: {:?}",
-            reply.elapsed.as_millis(),
-            reply.answer
-        );
+        let (told, after) = (reply.answer.told(), reply.elapsed.as_millis());
+        let evidence = format!("{told}, after {after} ms");
         let finding = match provider::verdict(&reply.answer, &context) {
             Verdict::Answered(leg) => Finding::Answered(leg),
             Verdict::NotDialed(failure) => Finding::NoCall(failure, None),

@@ -24,6 +24,7 @@ use prost::Message;
 use super::wire::{Answer, NotSent, Refusal};
 use crate::model::disposition::{Disposition, of_sip};
 use crate::model::verdict::{After, Leg, NotConnected, SipStatus, TryFailure, Unclear, Verdict};
+use crate::model::written;
 use crate::runtime::mutant::{self, Mutant};
 
 /// The longest reason phrase that is kept, in characters.
@@ -252,14 +253,19 @@ fn by_carrier(code: u16, phrase: &str, dial: &DialContext) -> Verdict {
         disposition,
         sip: Some(SipStatus {
             code,
-            phrase: phrase
-                .chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .take(PHRASE_MAX)
-                .collect(),
+            phrase: kept(phrase),
         }),
         after: After::Over,
     })
+}
+
+/// A carrier's phrase as it is kept: some carriers write the number into it.
+fn kept(phrase: &str) -> String {
+    let bare = written::is_address(phrase);
+    let masked = written::replaced(phrase, bare, &|_| "(number)".to_owned());
+    let phrase = masked.as_deref().unwrap_or(phrase);
+    let clean = phrase.chars().map(|c| if c.is_control() { ' ' } else { c });
+    clean.take(PHRASE_MAX).collect()
 }
 
 fn contains(refusal: &Refusal, texts: &[&str]) -> bool {

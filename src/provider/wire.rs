@@ -81,6 +81,9 @@ impl Method {
     }
 }
 
+/// The longest name of a Twirp error is `failed_precondition`.
+const CODE_MAX: usize = 32;
+
 /// One request.
 pub struct Request {
     /// What is asked.
@@ -150,6 +153,36 @@ impl fmt::Debug for Answer {
     }
 }
 
+impl Answer {
+    /// What became of a dial, as one sentence for its history. Nothing that a platform wrote is
+    /// in it but the name of its error.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match self {
+            Self::NotSent(NotSent::NoConnection) => {
+                "the dial was not sent, as no connection to LiveKit stood".to_owned()
+            }
+            Self::NotSent(NotSent::Malformed) => {
+                "the dial was not sent, as its request could not be built".to_owned()
+            }
+            Self::NotSent(NotSent::TooLate) => {
+                "the dial was not sent, as its time had passed".to_owned()
+            }
+            Self::Done(_) => "LiveKit answered that the call was answered".to_owned(),
+            Self::Refused(refusal) => refusal.told(),
+            Self::Strange(status) => format!(
+                "HTTP {status} was answered, by LiveKit or by something before it, and not as \
+                 LiveKit answers a dial"
+            ),
+            Self::Lost(Lost::Timeout) => "no answer came to the dial in time".to_owned(),
+            Self::Lost(Lost::Broken) => {
+                "the connection broke before an answer to the dial came".to_owned()
+            }
+            Self::Lost(Lost::Unreadable) => "the answer to the dial could not be read".to_owned(),
+        }
+    }
+}
+
 /// Why nothing was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotSent {
@@ -188,6 +221,22 @@ pub struct Refusal {
     pub sip_phrase: String,
 }
 
+impl Refusal {
+    fn told(&self) -> String {
+        let status = self.status;
+        let code: String = (self.code.chars())
+            .filter(|c| c.is_ascii_lowercase() || *c == '_')
+            .take(CODE_MAX)
+            .collect();
+        let error = format!("LiveKit answered the dial with an error (HTTP {status} {code}");
+        match self.sip_code {
+            Some(sip) if sip > 0 => format!("{error}, SIP {sip} from the carrier)"),
+            Some(_) => format!("{error}, with a SIP status that cannot be read)"),
+            None => format!("{error})"),
+        }
+    }
+}
+
 impl fmt::Debug for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Refusal")
@@ -204,4 +253,44 @@ pub trait Wire: fmt::Debug + Send + Sync {
     /// Sends `request` once, over no connection that may re-send it, and says what became
     /// of it. It never repeats it and never follows a redirect.
     async fn send(&self, request: Request) -> Reply;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_a_dial_is_told_in_words_without_the_platforms_own() {
+        let canceled = Answer::Refused(Refusal {
+            status: 408,
+            code: "canceled".to_owned(),
+            msg: "no answer of +12025550186".to_owned(),
+            ..Refusal::default()
+        });
+        assert_eq!(
+            canceled.told(),
+            "LiveKit answered the dial with an error (HTTP 408 canceled)"
+        );
+        let busy = Answer::Refused(Refusal {
+            status: 429,
+            code: "resource_exhausted".to_owned(),
+            sip_code: Some(486),
+            sip_phrase: "+12025550186 is busy".to_owned(),
+            ..Refusal::default()
+        });
+        assert_eq!(
+            busy.told(),
+            "LiveKit answered the dial with an error (HTTP 429 resource_exhausted, SIP 486 from \
+             the carrier)"
+        );
+        let strange = Answer::Refused(Refusal {
+            code: "call +12025550186 later".to_owned(),
+            ..Refusal::default()
+        });
+        assert!(!strange.told().contains("202"), "{}", strange.told());
+        assert_eq!(
+            Answer::Lost(Lost::Timeout).told(),
+            "no answer came to the dial in time"
+        );
+    }
 }

@@ -201,6 +201,17 @@ limit = 0
     assert_eq!(faults(text), expected);
 }
 
+/// The bounds of a key alone are not all, where another key bounds it too.
+#[test]
+fn a_value_out_of_its_bounds_is_told_the_keys_that_bound_it_too() {
+    let text = "[dial]\nringing_timeout = \"2m\"\n";
+    let expected = [
+        "text:2: dial.ringing_timeout: is 2m, not within its bounds; choose between 1ms and 1m \
+         20s, at least dial.ringing_timeout_min (5s), at most dial.ringing_timeout_max (1m 20s)",
+    ];
+    assert_eq!(faults(text), expected);
+}
+
 #[test]
 fn a_text_that_is_no_toml_is_read_as_far_as_it_goes() {
     let found = faults("[attempt]\ntries = = 3\nexpiry = 5\n");

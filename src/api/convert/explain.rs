@@ -1,11 +1,10 @@
 //! One sentence for a person: where an attempt stands, why, and what to do.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use super::{enums, stop};
+use super::{enums, stop, waits};
 use crate::api::proto;
-use crate::model::attempt::{Attempt, EndCause, Placed, ReviewCause, Rule, State};
+use crate::model::attempt::{Attempt, EndCause, Placed, ReviewCause, Rule, Settled, State};
 use crate::model::disposition::{Disposition, Permission, Rang};
 use crate::model::time::Time;
 
@@ -42,7 +41,7 @@ pub(super) fn explanation(attempt: &Attempt, settles: Option<Time>, now: Time) -
 
 fn stands(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
     match attempt.state {
-        State::Queued | State::Deferred | State::Refused => waiting(attempt).into_owned(),
+        State::Queued | State::Deferred | State::Refused => waits::explain(attempt, now),
         State::Reserved => "room and agent are being prepared; nothing was dialed".to_owned(),
         State::Dialing => "the dial was sent; the phone may be ringing".to_owned(),
         State::Answered => Disposition::Answered.explain().to_owned(),
@@ -105,40 +104,6 @@ fn uncertain(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
     )
 }
 
-fn waiting(attempt: &Attempt) -> Cow<'static, str> {
-    let Some(waiting) = &attempt.waiting else {
-        return Cow::Borrowed(match attempt.state {
-            State::Queued => "accepted; it is placed as soon as the rules let it pass",
-            State::Deferred => "not now; ask again with the same id",
-            State::Refused
-            | State::Reserved
-            | State::Dialing
-            | State::Answered
-            | State::Ended
-            | State::NotConnected
-            | State::NotDialed
-            | State::Uncertain
-            | State::NeedsReview
-            | State::Canceled => "it will not be placed",
-        });
-    };
-    let why = waiting.reason.rule.explain();
-    match (
-        waiting.reason.rule,
-        &waiting.reason.holder,
-        attempt.last_failure,
-    ) {
-        (Rule::NextTry, _, Some(failure)) => format!(
-            "try {} failed: {}; the next one waits a little",
-            attempt.tries,
-            failure.explain()
-        )
-        .into(),
-        (_, Some(holder), _) => format!("{why}: {holder}").into(),
-        (_, None, _) => why.into(),
-    }
-}
-
 /// Of a call that was answered: what ended it.
 fn over(attempt: &Attempt) -> String {
     let cause = attempt.settled.as_ref().and_then(|s| s.end_cause);
@@ -166,12 +131,7 @@ fn ended(attempt: &Attempt) -> String {
     let Some(settled) = &attempt.settled else {
         return "it is over".to_owned();
     };
-    let why = match (settled.disposition, settled.rang) {
-        (Disposition::Unreached, Rang::Rang) => {
-            "it rang, and how that ended the carrier's side did not say"
-        }
-        (other, _) => other.explain(),
-    };
+    let why = found(settled);
     match (attempt.state, attempt.last_failure) {
         (State::NotDialed, Some(failure)) => {
             format!(
@@ -193,6 +153,36 @@ fn ended(attempt: &Attempt) -> String {
             Some(sip) => format!("{why} (SIP {})", sip.code),
             None => why.to_owned(),
         },
+    }
+}
+
+/// How it ended, as surely as that is known.
+fn found(settled: &Settled) -> &'static str {
+    let sip = settled.sip.as_ref().map(|sip| sip.code);
+    match (settled.disposition, settled.rang, sip) {
+        (Disposition::Unreached, Rang::Rang, _) => {
+            "it rang, and how that ended the carrier's side did not say"
+        }
+        // LiveKit says the same of a callee who lets it ring and of a host that is dead.
+        (Disposition::NoAnswer, Rang::NoEvidence, None) => {
+            "nobody answered, or the trunk's host did not: no ringing was seen"
+        }
+        // By how fast it came, or by its phrase: no person says so.
+        (Disposition::CarrierCapacity, _, Some(480)) => {
+            "the carrier was unavailable at once, as it is when its rate or concurrency limit is \
+             reached; the callee itself may have been meant"
+        }
+        (Disposition::StoppedOnPlatform, _, Some(_)) => {
+            "the carrier's side says that the call was ended by its caller, and it was not by us"
+        }
+        (other, _, _) => other.explain(),
+    }
+}
+
+/// What waits and was decided last in another history of the store is told so at `now`.
+pub(crate) fn of_another_history(out: &mut proto::Attempt, attempt: &Attempt, now: Time) {
+    if let Some(explanation) = waits::distrusted(attempt, now) {
+        out.explanation = explanation;
     }
 }
 

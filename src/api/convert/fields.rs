@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use crate::api::limits::Limits;
 use crate::model::time::Time;
+use crate::model::written::{has_marked_number, has_number};
+
+/// What is said of a text with a number in it.
+const NUMBER: &str = "has what looks like a phone number in it, and is kept and shown as it is: \
+                      leave the number out";
 
 /// What is wrong with a field. Never carries the field's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +84,25 @@ impl Violations {
             );
         } else if text.chars().any(char::is_control) {
             self.add(field, "has control characters");
+        }
+    }
+
+    /// A text that is kept as it is and shown, so that it must have no phone number in it.
+    pub(super) fn open_text(&mut self, field: &str, text: &str, limit: usize) {
+        self.text(field, text, limit);
+        if has_number(text) {
+            self.add(
+                field,
+                format_args!("{NUMBER}, and put letters before a long number that is none"),
+            );
+        }
+    }
+
+    /// A value of a program that is kept as it is and shown.
+    pub(super) fn open_value(&mut self, field: &str, value: &str, limit: usize) {
+        self.text(field, value, limit);
+        if has_marked_number(value) {
+            self.add(field, NUMBER);
         }
     }
 
@@ -195,6 +219,16 @@ mod tests {
         for (seconds, nanos) in [(-1, 0), (0, -1), (0, 1_000_000_000), (YEAR_10000, 0)] {
             assert_eq!(moment(pbjson_types::Timestamp { seconds, nanos }), None);
         }
+    }
+
+    #[test]
+    fn a_number_in_an_open_text_is_refused_and_not_repeated() {
+        let mut wrong = Violations::default();
+        wrong.open_text("reason", "wrong list", 40);
+        assert_eq!(wrong, Violations::default());
+        wrong.open_text("reason", "call +1 202 555 0186 instead", 40);
+        assert_eq!(wrong.list().len(), 1);
+        assert!(!wrong.list()[0].description.contains("555"), "{wrong:?}");
     }
 
     #[test]

@@ -15,9 +15,10 @@ mod room;
 mod status;
 mod stop;
 mod texts;
+mod waits;
 
 pub(crate) use enums::{cancel_result, canceled_attempt};
-pub(crate) use explain::of_holder;
+pub(crate) use explain::{of_another_history, of_holder};
 pub use fields::{Violation, Violations, timestamp};
 pub use outward::attempt;
 pub use place_call::place_call;

@@ -203,6 +203,7 @@ mod tests {
     };
     use crate::model::disposition::{Disposition, Rang};
     use crate::model::id::{Nonce, Partition, SessionId};
+    use crate::model::verdict::SipStatus;
 
     const NOW: Time = Time::from_secs(1_000);
 
@@ -362,6 +363,39 @@ mod tests {
         let out = shown(&attempt);
         assert!(out.end_time.is_some());
         assert_eq!(out.end_cause(), proto::attempt::EndCause::Maximum);
+    }
+
+    #[test]
+    fn an_end_is_told_as_surely_as_it_is_known() {
+        let says = |disposition, rang, sip: Option<u16>| {
+            let mut attempt = of(State::NotConnected);
+            let mut settled = Settled::new(disposition, rang, true, NOW);
+            settled.sip = sip.map(|code| SipStatus {
+                code,
+                phrase: "-".into(),
+            });
+            attempt.settled = Some(settled);
+            shown(&attempt).explanation
+        };
+        let (rang, unseen) = (Rang::Rang, Rang::NoEvidence);
+        assert_eq!(says(Disposition::NoAnswer, rang, None), "nobody answered");
+        assert_eq!(
+            says(Disposition::NoAnswer, unseen, None),
+            "nobody answered, or the trunk's host did not: no ringing was seen"
+        );
+        // The carrier itself said so.
+        let told = says(Disposition::NoAnswer, unseen, Some(408));
+        assert_eq!(told, "nobody answered (SIP 408)");
+        let capacity = says(Disposition::CarrierCapacity, unseen, Some(480));
+        assert!(
+            capacity.contains("callee itself may have been meant"),
+            "{capacity}"
+        );
+        let capacity = says(Disposition::CarrierCapacity, unseen, Some(503));
+        assert!(!capacity.contains("callee"), "{capacity}");
+        let ended = says(Disposition::StoppedOnPlatform, rang, Some(487));
+        assert!(ended.contains("the carrier's side says"), "{ended}");
+        assert!(ended.ends_with("(SIP 487)"), "{ended}");
     }
 
     #[test]

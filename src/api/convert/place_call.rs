@@ -192,7 +192,7 @@ fn follows(
     if message.reason.is_empty() {
         wrong.add("follows.reason", "must not be empty");
     }
-    wrong.text("follows.reason", &message.reason, limits.reason_max);
+    wrong.open_text("follows.reason", &message.reason, limits.reason_max);
     Some(Follows {
         attempt: wrong.required("follows.attempt_id", message.attempt_id)?,
         reason: message.reason,

@@ -126,8 +126,8 @@ pub(crate) fn cancel_attempt(
     let workspace = wrong.required("workspace", message.workspace);
     let attempt = wrong.required("attempt_id", message.attempt_id);
     let mode = wrong.one_of("mode", message.mode, mode);
-    wrong.text("reason", &message.reason, limits.request.reason_max);
-    wrong.text(
+    wrong.open_text("reason", &message.reason, limits.request.reason_max);
+    wrong.open_text(
         "requested_by",
         &message.requested_by,
         crate::model::id::ID_MAX,
@@ -173,8 +173,8 @@ pub(crate) fn cancel_attempts(
         );
     }
     let mode = wrong.one_of("mode", message.mode, mode);
-    wrong.text("reason", &message.reason, limits.request.reason_max);
-    wrong.text(
+    wrong.open_text("reason", &message.reason, limits.request.reason_max);
+    wrong.open_text(
         "requested_by",
         &message.requested_by,
         crate::model::id::ID_MAX,

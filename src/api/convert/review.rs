@@ -139,6 +139,6 @@ fn said(wrong: &mut Violations, reason: &str, by: &str, limits: &Limits) {
         if text.is_empty() {
             wrong.add(field, "is required: it stays in the history");
         }
-        wrong.text(field, text, max);
+        wrong.open_text(field, text, max);
     }
 }

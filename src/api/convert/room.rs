@@ -40,8 +40,8 @@ pub(crate) fn delete_room(
     limits: &Limits,
 ) -> Result<Removal, Violations> {
     let mut wrong = Violations::default();
-    wrong.text("reason", &message.reason, limits.request.reason_max);
-    wrong.text("requested_by", &message.requested_by, ID_MAX);
+    wrong.open_text("reason", &message.reason, limits.request.reason_max);
+    wrong.open_text("requested_by", &message.requested_by, ID_MAX);
     wrong.unless_any(Some(Removal {
         name: message.name,
         force: message.force,

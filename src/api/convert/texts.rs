@@ -81,7 +81,7 @@ impl Violations {
                     format_args!("has a key that is not 1 to {key_max} of A-Z a-z 0-9 . _ : -"),
                 );
             } else {
-                self.text(&format!("labels[\"{key}\"]"), value, limits.label_max);
+                self.open_value(&format!("labels[\"{key}\"]"), value, limits.label_max);
             }
         }
     }
@@ -155,6 +155,9 @@ mod tests {
         assert_eq!(found(|v| v.sip_headers(&twice.into(), &limits)), 1);
         let many = (0..33).map(|n| (format!("k{n}"), String::new())).collect();
         assert_eq!(found(|v| v.labels(&many, &limits)), 1);
+        let named = [("phone", "+1 202-555-0186"), ("order", "12025550186")];
+        let named = named.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        assert_eq!(found(|v| v.labels(&named, &limits)), 1);
         let odd = [("", ""), ("a b", ""), ("ok", "a\nb")];
         let odd = odd.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
         assert_eq!(found(|v| v.labels(&odd, &limits)), 3);

@@ -32,15 +32,18 @@ pub(super) fn advice(response: &proto::CancelAttemptResponse) -> Option<String> 
         (Told::TooLate, State::Answered) => {
             Some("somebody talks; the same with --mode hang-up ends the call".to_owned())
         }
-        (Told::TooLate, State::Dialing | State::Uncertain | State::NeedsReview) => Some(
+        (Told::TooLate, State::NeedsReview) => Some(format!(
+            "it was dialed, and nothing of it is dialed any more: {}",
+            resolve_it(id)
+        )),
+        (Told::TooLate, State::Dialing | State::Uncertain) => Some(
             "it was dialed; the same with --mode stop-ringing ends the ringing, and with --mode \
              hang-up also a call in which somebody talks"
                 .to_owned(),
         ),
         (Told::Pending, State::NeedsReview) => Some(format!(
-            "the stop is recorded, and nothing of it is dialed any more; but what became of its \
-             dial waits for a person, and so it stays NEEDS_REVIEW: say it by `ringonce review \
-             resolve {id} --as …` (`ringonce review show {id}`)"
+            "the stop is recorded, and ends a call that should go on yet; it settles nothing: {}",
+            resolve_it(id)
         )),
         (Told::Pending, State::Uncertain) => Some(format!(
             "the stop is recorded, and nothing of it is dialed any more; what became of its dial \
@@ -53,6 +56,14 @@ pub(super) fn advice(response: &proto::CancelAttemptResponse) -> Option<String> 
             None
         }
     }
+}
+
+/// What to do about an attempt that evidence could not settle.
+fn resolve_it(id: &str) -> String {
+    format!(
+        "what became of its dial waits for a person, and so it stays NEEDS_REVIEW; say it by \
+         `ringonce review resolve {id} --as …` (`ringonce review show {id}`)"
+    )
 }
 
 /// What many cancels came to, over all pages.
@@ -68,6 +79,8 @@ pub(super) struct Sum {
     states: BTreeMap<i32, usize>,
     /// Those in which somebody talks, and goes on.
     talking: usize,
+    /// Those that wait for a person, whatever is asked of them.
+    in_review: usize,
     /// Those that have gone further than the mode reaches; counted in a dry run.
     beyond: usize,
     shown: usize,
@@ -85,6 +98,7 @@ impl Sum {
             late: 0,
             states: BTreeMap::new(),
             talking: 0,
+            in_review: 0,
             beyond: 0,
             shown: 0,
         }
@@ -106,6 +120,7 @@ impl Sum {
             if spared && attempt.state() == State::Answered {
                 self.talking += 1;
             }
+            self.in_review += usize::from(attempt.state() == State::NeedsReview);
             if !self.dry_run {
                 lines.push(format!("{} {id} {state}", result_name(attempt.result())));
                 continue;
@@ -156,12 +171,21 @@ impl Sum {
 
     /// What a person may do about those that go on.
     pub(super) fn advice(&self) -> Option<String> {
-        (self.talking > 0).then(|| {
+        let talking = (self.talking > 0).then(|| {
             format!(
                 "in {} of them somebody talks; the same with --mode hang-up ends the call",
                 self.talking
             )
-        })
+        });
+        let in_review = (self.in_review > 0).then(|| {
+            format!(
+                "{} of them stay NEEDS_REVIEW until a person says what became of them: `ringonce \
+                 review list`",
+                self.in_review
+            )
+        });
+        let said: Vec<_> = talking.into_iter().chain(in_review).collect();
+        (!said.is_empty()).then(|| said.join("; "))
     }
 }
 
@@ -235,6 +259,28 @@ mod tests {
         assert!(sum.advice().unwrap().contains("--mode hang-up"));
         let none = Sum::new(Mode::StopRinging, false).text();
         assert_eq!(none, "0 attempts: nothing that is open matches");
+    }
+
+    #[test]
+    fn what_is_in_review_is_sent_to_a_person_whatever_the_cancel_came_to() {
+        for result in [Told::Pending, Told::TooLate] {
+            let mut attempt = proto::Attempt {
+                attempt_id: "a1".into(),
+                ..proto::Attempt::default()
+            };
+            attempt.set_state(State::NeedsReview);
+            let mut response = proto::CancelAttemptResponse {
+                attempt: Some(attempt),
+                ..proto::CancelAttemptResponse::default()
+            };
+            response.set_result(result);
+            let said = advice(&response).unwrap();
+            assert!(said.contains("ringonce review resolve a1 --as"), "{said}");
+            assert!(!said.contains("stop-ringing"), "{said}");
+        }
+        let mut sum = Sum::new(Mode::StopRinging, false);
+        sum.page(&page(&[("a1", Told::Pending, State::NeedsReview)]));
+        assert!(sum.advice().unwrap().contains("ringonce review list"));
     }
 
     #[test]

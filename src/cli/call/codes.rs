@@ -28,6 +28,23 @@ Exit codes:
   4  no answer before the deadline
   5  unreachable";
 
+/// Of `call list`.
+pub(super) const LIST: &str = "\
+Exit codes:
+  0  listed, also if there is none
+  2  wrong usage
+  4  no answer before the deadline
+  5  unreachable";
+
+/// Of `call watch`.
+pub(super) const WATCH: &str = "\
+Exit codes:
+  0  nobody reads its output any more
+  2  wrong usage, or a cursor that is too old or of another workspace
+  4  --deadline passed, which is how a watch with one ends; or the connection broke
+  5  unreachable, the service shuts down, or too many watches are open
+After 4 and 5 the same with --after and the last cursor goes on.";
+
 /// Of `call cancel`.
 pub(super) const CANCEL: &str = "\
 Exit codes:

@@ -39,8 +39,10 @@ enum Act {
     #[command(after_help = codes::GET)]
     Get(Get),
     /// Lists attempts, oldest first.
+    #[command(after_help = codes::LIST)]
     List(List),
     /// Shows every change of attempts as it happens.
+    #[command(after_help = codes::WATCH)]
     Watch(Watch),
     /// Stops an attempt, or all open ones of a campaign, a contact or an outreach.
     #[command(after_help = codes::CANCEL, override_usage = codes::CANCEL_USAGE)]
@@ -180,10 +182,10 @@ async fn list(mut client: client::Client, args: List) -> Result<ExitCode, Failed
         message.page_size = i32::try_from(left).unwrap_or(i32::MAX);
         let request = args.connection.request(message.clone(), Some(AT_ONCE));
         let page = client.list_attempts(request).await?.into_inner();
+        let now = SystemClock.now();
         for attempt in page.attempts.iter().take(left) {
-            args.connection
-                .output
-                .print(attempt, output::attempt_line)?;
+            let line = |attempt: &_| output::listed_line(attempt, now);
+            args.connection.output.print(attempt, line)?;
         }
         left = left.saturating_sub(page.attempts.len());
         if page.next_page_token.is_empty() {

@@ -82,6 +82,7 @@ fn sqlite(
         queue: config.store.queue,
         readers: config.store.readers,
         forget_leases: true,
+        make_folder: config.store.in_data_folder,
         ..sqlite::Options::default()
     };
     let key_file = config.store.key_file.clone();

@@ -363,3 +363,42 @@ async fn a_cancel_waits_for_its_stop_and_then_says_pending() {
     assert_eq!(response.result(), Came::Stopped);
     assert_eq!(response.attempt.unwrap().state(), Shown::Canceled);
 }
+
+/// What is kept and shown as it is written must name nobody's number, whoever writes it.
+#[tokio::test]
+async fn a_number_in_a_text_is_refused_wherever_a_person_or_a_program_may_write_it() {
+    let server = Server::start(|_| {}).await;
+    let mut client = server.client().await;
+    let mut place = sound("a1");
+    place.labels = [("phone".to_owned(), "+12025550186".to_owned())].into();
+    place.follows = Some(proto::Follows {
+        attempt_id: "a0".into(),
+        reason: "asked at 2025550186".into(),
+    });
+    let placed = client.place_call(place).await.unwrap_err();
+    let canceled = |requested_by: &str, reason: &str| proto::CancelAttemptRequest {
+        requested_by: requested_by.into(),
+        reason: reason.into(),
+        ..cancel("a1")
+    };
+    let asked = canceled("kim", "wrong number +1 (202) 555-0186");
+    let why = client.cancel_attempt(asked).await.unwrap_err();
+    let asked = canceled("tel:2025550186", "");
+    let by = client.cancel_attempt(asked).await.unwrap_err();
+    for (status, fields) in [
+        (placed, &["labels[\"phone\"]", "follows.reason"] as &[_]),
+        (why, &["reason"]),
+        (by, &["requested_by"]),
+    ] {
+        assert_eq!(reason(&status), Reason::InvalidFields);
+        let violations = status.get_details_bad_request().unwrap().field_violations;
+        for field in fields {
+            assert!(violations.iter().any(|v| v.field == *field), "{status:?}");
+        }
+        let text = format!("{status:?}");
+        assert!(
+            !text.contains("555") && text.contains("phone number"),
+            "{text}"
+        );
+    }
+}

@@ -172,6 +172,10 @@ impl Core for Fake {
         Ok(self.memory.lock().unwrap().attempts.get(id).cloned())
     }
 
+    fn is_of_another_history(&self, attempt: &Attempt) -> bool {
+        !attempt.epoch.is_nil()
+    }
+
     async fn changed(
         &self,
         _: &Workspace,

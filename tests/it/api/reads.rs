@@ -1,6 +1,7 @@
 //! `GetAttempt`, `ListAttempts`, health and reflection.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ringonce::api::{Reason, proto};
 use ringonce::model::attempt::{Reason as Why, Rule, State, Waiting};
@@ -39,6 +40,9 @@ async fn what_was_never_accepted_is_not_found() {
     };
     let status = client.get_attempt(get("a1")).await.unwrap_err();
     assert_eq!(reason(&status), Reason::AttemptNotFound);
+    for words in ["workspace", "PlaceCall", "store.id_retention"] {
+        assert!(status.message().contains(words), "{status:?}");
+    }
     let status = client.get_attempt(get("")).await.unwrap_err();
     assert_eq!(reason(&status), Reason::InvalidFields);
 }
@@ -219,4 +223,35 @@ async fn who_waits_is_told_where_the_holder_stands_and_what_frees_it() {
         assert_eq!(waits.reason.unwrap().holder_state(), shown);
         assert!(waits.explanation.contains(words), "{}", waits.explanation);
     }
+}
+
+/// Its holder could pass it on, and yet it is not dialed any more.
+#[tokio::test]
+async fn what_another_history_left_waiting_is_told_to_be_distrusted_and_until_when_it_waits() {
+    let server = Server::start(|_| {}).await;
+    let mut client = server.client().await;
+    for id in ["a1", "a2"] {
+        client.place_call(sound(id)).await.unwrap();
+    }
+    let at = SystemClock.now();
+    let again = at.plus(Duration::from_secs(28));
+    server.core.enter("a2", State::Queued, |attempt| {
+        let reason = Why {
+            holder: Some("a1".parse().unwrap()),
+            ..Why::of(Rule::ContactReserved)
+        };
+        attempt.waiting = Some(Waiting::first(reason, again, None, at));
+        attempt.epoch = uuid::Uuid::max();
+    });
+    let ask = proto::GetAttemptRequest {
+        workspace: "w".into(),
+        attempt_id: "a2".into(),
+        ..proto::GetAttemptRequest::default()
+    };
+    let waits = client.get_attempt(ask).await.unwrap().into_inner();
+    let says = &waits.explanation;
+    for words in ["HISTORY_LOST", "store restored", &again.to_string()] {
+        assert!(says.contains(words), "{words}: {says}");
+    }
+    assert!(!says.contains("which is RESERVED"), "{says}");
 }

@@ -1,6 +1,7 @@
 //! Reviews and cancels in bulk, over the API and the command line.
 
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use ringonce::api::proto::operations_service_client::OperationsServiceClient;
 use ringonce::api::{Reason, proto};
@@ -186,4 +187,23 @@ async fn a_status_is_told_over_the_api_and_the_command_line() {
     let said = lines(&ringonce("status", &server.url())).join("\n");
     assert!(said.contains("THE STORE DOES NOT ANSWER"), "{said}");
     assert!(said.contains("webhooks: last never"), "{said}");
+}
+
+/// What became of it is known when a person says so, and nobody waits for that.
+#[tokio::test]
+async fn a_cancel_of_what_is_in_review_is_answered_at_once() {
+    let server = Server::start(|limits| limits.cancel_wait = Duration::from_hours(1)).await;
+    in_review(&server, &["a1"]).await;
+    let cancel = proto::CancelAttemptRequest {
+        workspace: "w".to_owned(),
+        attempt_id: "a1".to_owned(),
+        ..proto::CancelAttemptRequest::default()
+    };
+    let mut client = server.client().await;
+    let answer = tokio::time::timeout(Duration::from_secs(30), client.cancel_attempt(cancel));
+    let answer = answer.await.unwrap().unwrap().into_inner();
+    let result = proto::cancel_attempt_response::Result::Pending;
+    assert_eq!(answer.result(), result);
+    let attempt = answer.attempt.unwrap();
+    assert_eq!(attempt.state(), proto::attempt::State::NeedsReview);
 }

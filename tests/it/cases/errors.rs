@@ -96,7 +96,7 @@ async fn r16_code_phrase_and_moment_say_who_refused() {
         let never = settled.permission == Permission::Never;
         assert_eq!(never, wanted == Disposition::Blocked, "{attempt:?}");
         let last = attempt.history.last().unwrap();
-        let elapsed = format!("dial answered after {after} ms");
+        let elapsed = format!("SIP {code} from the carrier), after {after} ms");
         assert!(last.evidence.contains(&elapsed), "{last:?}");
     }
 }

@@ -54,8 +54,13 @@ async fn a_wrong_address_is_told_as_what_it_is() {
     assert_eq!(other.code, 5, "{other:?}");
     assert!(other.stderr.contains("not the gRPC listener"), "{other:?}");
     let encrypted = wrong(&format!("https://{}", ready["grpc"].as_str().unwrap()));
-    assert_eq!(encrypted.code, 5, "{encrypted:?}");
+    assert_eq!(encrypted.code, 2, "{encrypted:?}");
     assert!(encrypted.stderr.contains("without TLS"), "{encrypted:?}");
+    for server in ["", "localhost", "grpc://localhost:7081"] {
+        let none = wrong(server);
+        assert_eq!(none.code, 2, "{server}: {none:?}");
+        assert!(none.stderr.contains("http://127.0.0.1:7081"), "{none:?}");
+    }
 }
 
 #[tokio::test]

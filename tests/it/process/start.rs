@@ -77,7 +77,12 @@ async fn a_store_that_cannot_be_used_is_named_with_the_remedy() {
     fs::write(&file, "Dear store,\n".repeat(1000)).unwrap();
     let foreign = format!("sqlite:{}", file.display());
     let below = format!("sqlite:{}/calls.db", file.display());
-    for (store, says) in [(&foreign, "is not a ringonce store"), (&below, "letter.db")] {
+    let typo = format!("sqlite:{}", stack.folder().join("typo/calls.db").display());
+    for (store, says) in [
+        (&foreign, "is not a ringonce store"),
+        (&below, "letter.db"),
+        (&typo, "there is no folder"),
+    ] {
         let words = [
             "serve",
             "--store",
@@ -98,6 +103,9 @@ async fn a_store_that_cannot_be_used_is_named_with_the_remedy() {
         12_000,
         "left as it was"
     );
+    for made in ["letter.db.lock", "letter.key", "typo"] {
+        assert!(!stack.folder().join(made).exists(), "{made}");
+    }
 }
 
 #[tokio::test]

@@ -269,7 +269,7 @@ fn a_status_that_is_none_proves_nothing() {
 }
 
 #[test]
-fn a_phrase_is_kept_short_and_in_one_line() {
+fn a_phrase_is_kept_short_in_one_line_and_without_a_number() {
     let phrase = format!("Busy\r\nX: y{}", "é".repeat(500));
     let Verdict::NotConnected(end) = verdict(
         &carrier(429, "resource_exhausted", "486", &phrase),
@@ -280,6 +280,11 @@ fn a_phrase_is_kept_short_and_in_one_line() {
     let kept = end.sip.unwrap().phrase;
     assert_eq!(kept.chars().count(), 128);
     assert!(!kept.chars().any(char::is_control));
+    let named = carrier(404, "not_found", "404", "No route to +1 202-555-0186 here");
+    let Verdict::NotConnected(end) = verdict(&named, &context(1.0, 45)) else {
+        panic!("a carrier's answer");
+    };
+    assert_eq!(end.sip.unwrap().phrase, "No route to (number) here");
 }
 
 #[test]

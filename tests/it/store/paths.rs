@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use ringonce::ledger::store::sqlite::{Options, Sqlite, inspect};
+use ringonce::ledger::store::sqlite::{Options, Sqlite, adopt, inspect, restored};
 use ringonce::model::time::Time;
 use ringonce::runtime::ids::RandomIds;
 
@@ -29,8 +29,8 @@ fn what_can_be_no_store_is_told_with_the_remedy() {
         (within("link"), "leads nowhere", "give the path of"),
         (
             "/proc/version".into(),
-            "no file can be made at /proc/version.lock",
-            "on a local disk",
+            "is not a ringonce store",
+            "give the path",
         ),
         (
             "/proc/ringonce.db".into(),
@@ -55,6 +55,12 @@ fn what_can_be_no_store_is_told_with_the_remedy() {
         assert!(text.contains(remedy), "{}: {text}", path.display());
     }
     assert!(!within("unmounted").exists());
+    for name in ["text.lock", "garbage.lock"] {
+        assert!(
+            !within(name).exists(),
+            "{name} was left beside what is no store"
+        );
+    }
     let looked = inspect(&within("pipe")).unwrap_err().to_string();
     assert!(looked.contains("is a pipe"), "{looked}");
 
@@ -62,6 +68,30 @@ fn what_can_be_no_store_is_told_with_the_remedy() {
     fs::write(within("empty"), "").unwrap();
     let open = || Sqlite::open(&within("empty"), &Options::default(), NOW, &ids);
     open().unwrap();
+}
+
+/// A path that somebody named is not completed: what is missing of it is mistyped or not mounted.
+#[test]
+fn a_folder_that_somebody_named_is_not_made_and_what_only_reads_makes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let ids = RandomIds::seeded(7);
+    let options = Options {
+        make_folder: false,
+        ..Options::default()
+    };
+    let path = place.path().join("typo/calls.db");
+    let text = Sqlite::open(&path, &options, NOW, &ids).unwrap_err();
+    let text = text.to_string();
+    assert!(
+        text.contains("there is no folder") && text.contains("mkdir -p"),
+        "{text}"
+    );
+    let path = place.path().join("calls.db");
+    adopt(&path, NOW, NOW, &ids).unwrap_err();
+    restored(&path, NOW, &ids).unwrap_err();
+    inspect(&path).unwrap_err();
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    Sqlite::open(&path, &options, NOW, &ids).unwrap();
 }
 
 /// What stands where the lock is to be is told for what it is, and the store beside it is left

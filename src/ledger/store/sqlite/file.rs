@@ -75,6 +75,29 @@ fn kind(of: FileType) -> &'static str {
     }
 }
 
+/// What begins a file of `SQLite` (its file format, 1.3.1).
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Refuses a file that is certainly no database, before a lock is left beside it. Only where
+/// none is there: this process may hold the database, and closing a descriptor of it would drop
+/// `SQLite`'s locks.
+pub(super) fn is_database(path: &Path) -> Result<(), OpenError> {
+    if lock_path(path).exists() || !path.exists() {
+        return Ok(());
+    }
+    let mut begins = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut begins))
+        .map_err(|why| OpenError::io(path, why))?;
+    // An empty one is what a person may have made for it.
+    if begins.is_empty() || begins == MAGIC {
+        return Ok(());
+    }
+    Err(OpenError::Foreign {
+        path: path.to_owned(),
+    })
+}
+
 /// Held while a process serves from a store; its end, however it comes, releases it. It
 /// outlives every connection: closing a descriptor of the database drops `SQLite`'s locks.
 #[derive(Debug)]
@@ -170,9 +193,19 @@ fn lock_path(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Makes the folder of the database, for its owner only, where it is missing.
-pub(super) fn make_folder(path: &Path) -> Result<(), OpenError> {
+/// Sees that the folder of the database is there; where it is missing it is made, for its owner
+/// only, if `make` says so.
+pub(super) fn has_folder(path: &Path, make: bool) -> Result<(), OpenError> {
     let folder = folder_of(path);
+    if !make {
+        return if folder.exists() {
+            Ok(())
+        } else {
+            Err(OpenError::NoFolder {
+                path: folder.to_owned(),
+            })
+        };
+    }
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -46,6 +46,8 @@ pub struct Options {
     /// whoever took the lease is dead; a process that is killed every few seconds would else
     /// put off the same records each time, and nobody would ever look at them.
     pub forget_leases: bool,
+    /// Whether the folder of a new file is made, with all above it, where it is missing.
+    pub make_folder: bool,
 }
 
 impl Default for Options {
@@ -61,6 +63,7 @@ impl Default for Options {
             max_bytes: None,
             check_bytes: 16 << 20,
             forget_leases: false,
+            make_folder: true,
         }
     }
 }
@@ -86,7 +89,7 @@ pub(super) fn open(
     make: bool,
 ) -> Result<Opened, OpenError> {
     if make {
-        file::make_folder(path)?;
+        file::has_folder(path, options.make_folder)?;
     } else if !path.exists() {
         return Err(OpenError::Missing {
             path: path.to_owned(),
@@ -94,6 +97,7 @@ pub(super) fn open(
     }
     let path = &file::real(path);
     file::fits(path)?;
+    file::is_database(path)?;
     let mut lock = Lock::take(path)?;
     if make {
         file::make_file(path)?;

@@ -113,6 +113,15 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// Its folder is not there.
+    #[error(
+        "there is no folder {path} for a new store, and it is not made: if the path is not \
+         mistyped, make it with `mkdir -p -m 700 {path}`, and if it is a disk, mount that first"
+    )]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Its folder cannot be made.
     #[error(
         "the folder {path} cannot be made: {why}; make it, for this user, or give another path"
