@@ -104,6 +104,9 @@ fn platform(livekit: &proto::PlatformStatus, now: Option<&Timestamp>, lines: &mu
         Reach::Unreachable => format!("LIVEKIT IS UNREACHABLE; last answer {answered}"),
         Reach::KeyRefused => format!("LIVEKIT REFUSES THE KEY; last answer {answered}"),
         Reach::Failing => format!("LIVEKIT FAILS; last answer {answered}"),
+        Reach::ClocksDiffer => format!(
+            "LIVEKIT'S CLOCK AND THIS HOST'S DIFFER, NOTHING IS DIALED; last answer {answered}"
+        ),
         Reach::NotLivekit => format!("WHAT ANSWERS IS NOT LIVEKIT; last answer {answered}"),
     });
     if let Some(at) = &livekit.failure_time {
@@ -262,6 +265,7 @@ mod tests {
             failure: "NO_CONNECTION".to_owned(),
             failure_status: 0,
             failure_count: 3,
+            clock_offset: None,
         };
         platform(&livekit, Some(&NOW), &mut lines);
         assert_eq!(
