@@ -85,6 +85,8 @@ impl Gaps {
         let mut counts = self.lock();
         counts.told = Some(Instant::now());
         counts.since_told = 0;
+        // It is over; what looks find next is another silence only once that is long enough.
+        counts.said = None;
     }
 
     /// Looks found something that no webhook had told.
