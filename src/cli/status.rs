@@ -75,6 +75,12 @@ fn text(status: &proto::ServiceStatus) -> String {
     if let Some(livekit) = &status.platform {
         platform(livekit, status.status_time.as_ref(), &mut lines);
     }
+    if !status.store_refusal.is_empty() {
+        let why = &status.store_refusal;
+        lines.push(format!(
+            "THE STORE TAKES NOTHING, AND NOTHING IS PLACED: {why}"
+        ));
+    }
     match &status.open_attempts {
         Some(open) => open_attempts(open, status.status_time.as_ref(), &mut lines),
         None => lines.push("THE STORE DOES NOT ANSWER: what is open is not known".to_owned()),

@@ -165,9 +165,9 @@ impl Client {
         let skew = (reply.date)
             .filter(|_| heard.is_livekits())
             .map(|date| Skew::of(date, sent, now, self.limits.clock_skew_max));
-        self.pulse.note(&heard, skew, now);
+        self.pulse.note(heard, skew, now);
         self.log
-            .answer(method, &reply.answer, &heard, started.elapsed());
+            .answer(method, &reply.answer, heard, started.elapsed());
         if let Some(skew) = &skew {
             self.log.clock(skew);
         }

@@ -220,11 +220,11 @@ pub(super) struct Pulse(Mutex<Health>);
 
 impl Pulse {
     /// Notes what a request came to at `now`, and what its answer showed of the clocks.
-    pub(super) fn note(&self, heard: &Heard, clock: Option<Skew>, now: Time) {
+    pub(super) fn note(&self, heard: Heard, clock: Option<Skew>, now: Time) {
         // A std mutex, since nothing is awaited while it is held.
         let mut health = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         health.clock = clock.or(health.clock);
-        match *heard {
+        match heard {
             Heard::Answers => {
                 health.answered = Some(now);
                 health.answers += 1;
@@ -255,7 +255,7 @@ mod tests {
 
     fn note(pulse: &Pulse, method: Method, answer: &Answer, second: i64) {
         let heard = Heard::of(method, answer);
-        pulse.note(&heard, None, Time::from_secs(second));
+        pulse.note(heard, None, Time::from_secs(second));
     }
 
     fn twirp(status: u16, code: &str, msg: &str) -> Answer {

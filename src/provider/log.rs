@@ -22,9 +22,9 @@ pub(super) struct Log {
 
 impl Log {
     /// A request came to `answer`, which says `heard`.
-    pub(super) fn answer(&self, method: Method, answer: &Answer, heard: &Heard, elapsed: Duration) {
+    pub(super) fn answer(&self, method: Method, answer: &Answer, heard: Heard, elapsed: Duration) {
         match heard {
-            Heard::Fails(why) => return self.fails(method, *why, elapsed),
+            Heard::Fails(why) => return self.fails(method, why, elapsed),
             Heard::Answers => {
                 for kind in 0..Trouble::KINDS {
                     self.over(kind);

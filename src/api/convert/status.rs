@@ -23,6 +23,7 @@ pub(crate) fn status(status: &Status, open: Option<&[Tally]>, now: Time) -> prot
         webhooks: Some(webhooks(&status.told)),
         platform: Some(platform(&status.platform)),
         open_attempts: open.map(open_attempts),
+        store_refusal: status.store_refuses.clone().unwrap_or_default(),
     }
 }
 
