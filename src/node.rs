@@ -283,6 +283,7 @@ fn limits(config: &Config) -> Limits {
         pause: livekit.retry_backoff,
         token_ttl: livekit.token_ttl,
         trunk_cache: livekit.trunk_cache,
+        clock_skew_max: livekit.clock_skew_max,
         ..Limits::default()
     }
 }

@@ -180,6 +180,10 @@ impl Core for Backed {
         Ok(self.node.open_attempts().await?)
     }
 
+    fn refuses(&self) -> Option<String> {
+        self.node.ledger().refuses()
+    }
+
     fn draining(&self) -> watch::Receiver<bool> {
         self.node.draining()
     }

@@ -155,6 +155,11 @@ pub trait Core: Debug + Send + Sync {
     /// The store did not answer.
     async fn open_attempts(&self) -> Result<Vec<Tally>, ReadError>;
 
+    /// Why nothing new can be written down, while that is so; health is not `SERVING` then.
+    fn refuses(&self) -> Option<String> {
+        None
+    }
+
     /// Turns true when nothing new is accepted any more.
     fn draining(&self) -> watch::Receiver<bool>;
 }

@@ -10,6 +10,7 @@ mod bulk;
 mod convert;
 mod core;
 mod deadline;
+mod health;
 mod limits;
 mod operations_service;
 mod page;

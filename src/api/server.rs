@@ -14,6 +14,7 @@ use tonic_reflection::server::{Builder, v1, v1alpha};
 
 use super::core::Core;
 use super::deadline::DeadlineLayer;
+use super::health;
 use super::limits::Limits;
 use super::operations_service::Operations;
 use super::placement_service::Placement;
@@ -70,6 +71,7 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let (close, closing) = watch::channel(false);
     let mut draining = parts.core.draining();
+    let core = Arc::clone(&parts.core);
     let (health, health_service) = tonic_health::server::health_reporter();
     for service in SERVICES {
         health
@@ -103,6 +105,7 @@ pub async fn serve(
                 take_leave(&health, &close).await;
                 shutdown.await;
             }
+            () = health::follow(core.as_ref(), &health) => {}
         }
         take_leave(&health, &close).await;
         // Ends those who watch it, or each of them would hold its connection.

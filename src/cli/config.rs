@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
-use crate::config::{EXIT_CONFIG, Faults, Loaded, Override, Sources, load};
+use crate::config::{Config, EXIT_CONFIG, Faults, Loaded, Override, Sources, load};
 
 /// The flags that name a configuration; `serve` takes the same ones, so that what was
 /// checked is what is served.
@@ -130,12 +130,27 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     std::io::stdout()
         .write_all(text.as_bytes())
         .context("failed to write to stdout")?;
+    remark(&loaded.config)?;
     if let Err(missing) = loaded.config.livekit.credentials() {
         // Sound all the same: where a configuration is checked, its secrets need not be.
         let missing = format!("note: `serve` needs more than this:\n{missing}\n");
         std::io::stderr().write_all(missing.as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints on stderr what is sound and unwise, which changes no exit code.
+///
+/// # Errors
+///
+/// Only if stderr cannot be written.
+pub(super) fn remark(config: &Config) -> anyhow::Result<()> {
+    for remark in config.remarks() {
+        std::io::stderr()
+            .write_all(format!("warning: {remark}\n").as_bytes())
+            .context("failed to write to stderr")?;
+    }
+    Ok(())
 }
 
 /// Prints every fault to stderr; exit code 78. For every subcommand that loads a
@@ -176,7 +191,6 @@ fn as_json(loaded: &Loaded) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
 
     fn loaded() -> Loaded {
         let secret = ("LIVEKIT_API_SECRET".to_owned(), "hush".to_owned());

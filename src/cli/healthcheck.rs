@@ -57,6 +57,12 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(output::UNREACHABLE));
         }
     };
+    if text == "NOT_SERVING" {
+        output::note(
+            "note: it drains, or its store takes nothing: `ringonce status` and the log \
+             (health.not_serving, drain.begun) say which",
+        );
+    }
     output::write(format!("{text}\n").as_bytes())?;
     Ok(ExitCode::from(code))
 }

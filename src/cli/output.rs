@@ -23,7 +23,8 @@ pub const USAGE: u8 = 2;
 pub const REFUSED: u8 = 3;
 /// What became of it is not known.
 pub const UNCERTAIN: u8 = 4;
-/// The service could not be reached, or decided nothing; or the store is held.
+/// The service could not be reached, or decided nothing; or another process holds the store or
+/// a port.
 pub const UNREACHABLE: u8 = 5;
 /// Still queued, reserved or dialing when the wait ended.
 pub const WAITING: u8 = 6;

@@ -75,6 +75,12 @@ fn text(status: &proto::ServiceStatus) -> String {
     if let Some(livekit) = &status.platform {
         platform(livekit, status.status_time.as_ref(), &mut lines);
     }
+    if !status.store_refusal.is_empty() {
+        let why = &status.store_refusal;
+        lines.push(format!(
+            "THE STORE TAKES NOTHING, AND NOTHING IS PLACED: {why}"
+        ));
+    }
     match &status.open_attempts {
         Some(open) => open_attempts(open, status.status_time.as_ref(), &mut lines),
         None => lines.push("THE STORE DOES NOT ANSWER: what is open is not known".to_owned()),
@@ -104,6 +110,9 @@ fn platform(livekit: &proto::PlatformStatus, now: Option<&Timestamp>, lines: &mu
         Reach::Unreachable => format!("LIVEKIT IS UNREACHABLE; last answer {answered}"),
         Reach::KeyRefused => format!("LIVEKIT REFUSES THE KEY; last answer {answered}"),
         Reach::Failing => format!("LIVEKIT FAILS; last answer {answered}"),
+        Reach::ClocksDiffer => format!(
+            "LIVEKIT'S CLOCK AND THIS HOST'S DIFFER, NOTHING IS DIALED; last answer {answered}"
+        ),
         Reach::NotLivekit => format!("WHAT ANSWERS IS NOT LIVEKIT; last answer {answered}"),
     });
     if let Some(at) = &livekit.failure_time {
@@ -262,6 +271,7 @@ mod tests {
             failure: "NO_CONNECTION".to_owned(),
             failure_status: 0,
             failure_count: 3,
+            clock_offset: None,
         };
         platform(&livekit, Some(&NOW), &mut lines);
         assert_eq!(

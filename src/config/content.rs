@@ -40,7 +40,7 @@ fn within(path: &Path, wait: Duration) -> Result<Zeroizing<Vec<u8>>, Wrong> {
     let read = files::open(path).and_then(|file| files::read(file, MOST, wait));
     read.map_err(|error| {
         let remedy = if error.kind() == ErrorKind::TimedOut {
-            "see to it that somebody does, or name a file"
+            "see to it that somebody does, as `<(…)` of a shell, or name a file"
         } else {
             "name a file that this process may read"
         };
@@ -63,7 +63,11 @@ mod tests {
         std::fs::write(file("long"), vec![b' '; MOST + 1]).unwrap();
         std::fs::write(file("bytes"), [0xff]).unwrap();
         for (path, what, remedy) in [
-            (file("pipe"), "is a pipe, and nobody", "that somebody does"),
+            (
+                file("pipe"),
+                "is a pipe, and it was waited 20ms for",
+                "that somebody does",
+            ),
             (file("long"), "more than 1048576 bytes", "name a file"),
             (file("none"), "No such file", "name a file"),
             ("/dev/zero".into(), "more than", "name a file"),

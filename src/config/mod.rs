@@ -23,6 +23,7 @@ mod log;
 mod pace;
 mod reader;
 mod reconcile;
+mod remarks;
 mod room;
 mod rules;
 mod store;

@@ -10,6 +10,7 @@ use super::news::News;
 use super::seal::Keys;
 use super::store::{self, Commit, CommitId, Committed, Epoch, Key, Store, Version};
 use super::view::View;
+use super::writes::Writes;
 use super::{Error, partition_of};
 use crate::model::id::{Deployment, Partition, Workspace};
 use crate::runtime::clock::Clock;
@@ -51,6 +52,7 @@ pub struct Ledger {
     pub(super) epoch: Epoch,
     pub(super) news: News,
     pub(super) patience: Patience,
+    pub(super) writes: Writes,
 }
 
 impl Ledger {
@@ -218,7 +220,9 @@ impl Ledger {
         let begun = Instant::now();
         let mut doubtful = false;
         loop {
-            let failure = match self.store.commit(p, commit).await {
+            let end = self.store.commit(p, commit).await;
+            self.writes.note(&end);
+            let failure = match end {
                 Ok(committed) => return Ok(committed),
                 Err(store::Error::NotApplied(failure)) if !doubtful => {
                     return Err(store::Error::NotApplied(failure).into());
@@ -261,6 +265,19 @@ impl Ledger {
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.store.has_room()
+    }
+
+    /// Why nothing new can be written down, while that is so, as a clause that names the remedy:
+    /// the store refused the last write, or its disk is nearly full.
+    #[must_use]
+    pub fn refuses(&self) -> Option<String> {
+        let full = || {
+            let text = "little space is left on its disk; free some";
+            (!self.has_room()).then(|| text.to_owned())
+        };
+        (self.writes.refused())
+            .map(|failure| failure.to_string())
+            .or_else(full)
     }
 
     /// Whether what is in a passing state belongs to a process that is surely dead.

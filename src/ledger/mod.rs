@@ -16,6 +16,7 @@ pub mod seal;
 pub mod store;
 pub mod tally;
 pub mod view;
+mod writes;
 
 pub use call::CallRecord;
 pub use change::{AttemptChanged, Change, Decision};

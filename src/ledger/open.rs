@@ -78,6 +78,7 @@ impl Ledger {
             epoch,
             news,
             patience,
+            writes: super::writes::Writes::default(),
         })
     }
 }

@@ -304,11 +304,11 @@ impl Ledger {
         limit: usize,
         lease: Duration,
     ) -> Result<Vec<T>, Error> {
-        let records = self
-            .store
+        let claimed = (self.store)
             .claim_due(p, queue, self.now(), limit, lease)
-            .await?;
-        records.iter().map(read).collect()
+            .await;
+        self.writes.note(&claimed);
+        claimed?.iter().map(read).collect()
     }
 
     /// When the next record of a queue is due.

@@ -54,12 +54,24 @@ pub enum KeyError {
     /// Others may read the key file.
     #[error("the key file {0} can be read by everybody; run `chmod 600` on it")]
     Exposed(PathBuf),
+    /// It is a pipe that others may read.
+    #[error(
+        "the key file {0} is a pipe that everybody can read from; make it by `mkfifo -m 600`, or \
+         hand the keys over by `<(…)` of a shell"
+    )]
+    ExposedPipe(PathBuf),
     /// It is a pipe without an end.
     #[error(
-        "the key file {0} is a pipe, and nobody wrote a key into it and closed it in time; see to \
-         it that somebody does, or give the path of a file by store.key_file"
+        "the key file {path} is a pipe, and it was waited {waited:?} for somebody to write the \
+         keys into it and to close it; see to it that somebody does, or give the path of a file \
+         by store.key_file"
     )]
-    Silent(PathBuf),
+    Silent {
+        /// The pipe.
+        path: PathBuf,
+        /// For how long.
+        waited: Duration,
+    },
     /// It is a folder or a device.
     #[error(
         "the key file {0} is a folder or a device; give the path of a file by store.key_file, or of \
@@ -134,9 +146,10 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// [`KeyError::NotAFile`] if it is something else, [`KeyError::Exposed`] if everybody may
-    /// read it, [`KeyError::File`] if it holds no keys, [`KeyError::Silent`] if it is a pipe that
-    /// has no end after [`files::PATIENCE`], [`KeyError::Io`] if it can be neither read nor made.
+    /// [`KeyError::NotAFile`] if it is something else, [`KeyError::Exposed`] or
+    /// [`KeyError::ExposedPipe`] if everybody may read it, [`KeyError::File`] if it holds no keys,
+    /// [`KeyError::Silent`] if it is a pipe that has no end after [`files::PATIENCE`],
+    /// [`KeyError::Io`] if it can be neither read nor made.
     pub fn from_file(path: &Path, ids: &dyn Ids) -> Result<(Self, bool), KeyError> {
         Self::from_file_in(path, ids, files::PATIENCE)
     }
@@ -169,12 +182,18 @@ impl Keys {
             return Err(KeyError::NotAFile(path.to_owned()));
         }
         if meta.mode() & 0o007 != 0 {
-            return Err(KeyError::Exposed(path.to_owned()));
+            let path = path.to_owned();
+            return Err(if meta.is_file() {
+                KeyError::Exposed(path)
+            } else {
+                KeyError::ExposedPipe(path)
+            });
         }
         // Four times what keys are.
         let bytes = files::read(file, KEYS * 4, wait).map_err(|why| {
             if why.kind() == io::ErrorKind::TimedOut {
-                KeyError::Silent(path.to_owned())
+                let (path, waited) = (path.to_owned(), wait);
+                KeyError::Silent { path, waited }
             } else if why.kind() == io::ErrorKind::FileTooLarge {
                 KeyError::File(path.to_owned())
             } else {

@@ -194,7 +194,9 @@ impl TryFailure {
             Self::TrunkNoNumber => "the trunk has no number to call from; give it one",
             Self::RoomFailed => "the room could not be made",
             Self::PlatformOverloaded => "LiveKit has no capacity at the moment",
-            Self::PlatformClock => "LiveKit's clock and this host's differ; synchronise them",
+            Self::PlatformClock => {
+                "LiveKit's clock and this host's differ by more than livekit.clock_skew_max; let NTP set the one that is wrong"
+            }
             Self::RequestRejected => "LiveKit rejected the request as invalid",
             Self::CredentialsRefused => {
                 "LiveKit refused the API key, its secret or this host's clock; check livekit.api_key, livekit.api_secret and both clocks"

@@ -24,6 +24,8 @@ pub struct Status {
     pub told: Told,
     /// Whether LiveKit answers.
     pub platform: Health,
+    /// Why nothing new can be written down, while that is so.
+    pub store_refuses: Option<String>,
 }
 
 /// What webhooks told, and what they should have.
@@ -53,6 +55,7 @@ impl Status {
             between_markers: Spans::default(),
             told: Told::default(),
             platform: Health::default(),
+            store_refuses: None,
         }
     }
 }
@@ -76,6 +79,7 @@ impl Node {
                 why: if silent { causes(counts) } else { Vec::new() },
             },
             platform: self.client.health(),
+            store_refuses: self.ledger().refuses(),
         }
     }
 

@@ -4,8 +4,6 @@
 //! `Reserved → Trunked → Roomed → Staffed → Dialing`. Before `Dialing` a stage that fails
 //! says why and leaves the room to its guard; nothing was dialed.
 
-use std::time::Duration;
-
 use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -25,7 +23,7 @@ use crate::model::phone::E164;
 use crate::model::verdict::TryFailure;
 use crate::model::window::{Marker, Spans};
 use crate::provider::{
-    self, Call, Created, Dial, DialReply, Metadata, NewRoom, RoutingMetadata, TrunkError, TrunkId,
+    self, Call, Dial, DialReply, Metadata, NewRoom, RoutingMetadata, TrunkError, TrunkId,
 };
 use crate::runtime::mutant::{self, Mutant};
 use crate::telemetry::rooms as log;
@@ -137,6 +135,9 @@ impl Reserved {
 impl Trunked {
     /// Makes the room, with the routing metadata; timeouts that outlive agent and ring.
     pub(super) async fn open_room(self, on: &Placement) -> Result<Roomed, Box<Failed>> {
+        if self.clocks_differ_still(on).await {
+            return Err(self.base.never_made(TryFailure::PlatformClock));
+        }
         let mut guard = RoomGuard::arm(self.base.open(), on.janitor.clone());
         let made = on.rooms.client().create_room(&self.new_room(on)).await;
         let fail = |guard: RoomGuard, failure, cause| {
@@ -147,8 +148,8 @@ impl Trunked {
                 cause,
             }))
         };
-        let Created { room, date } = match made {
-            Call::Done(created) => created,
+        let room = match made {
+            Call::Done(room) => room,
             Call::Refused(why) => return fail(guard, why.failure(), RoomCause::NeverCreated),
             Call::Unclear(_) => {
                 return fail(guard, TryFailure::PlatformUnreachable, RoomCause::TryFailed);
@@ -176,17 +177,24 @@ impl Trunked {
             }
         }
         log::created(on.ledger.deployment(), &guard.room().record, true);
-        let skew = date.map_or(Duration::ZERO, |date| {
-            let now = on.ledger.now();
-            // The date is to the second below.
-            now.since(date)
-                .max(date.since(now))
-                .saturating_sub(Duration::from_secs(1))
-        });
-        if skew > on.config.livekit.clock_skew_max {
+        if on.rooms.client().clocks_differ() {
             return fail(guard, TryFailure::PlatformClock, RoomCause::TryFailed);
         }
         Ok(Roomed { base: self, guard })
+    }
+
+    /// Where the clocks differed at the last answer, LiveKit is asked once more, for it may be
+    /// minutes old. A room that is made only to be deleted would tell no more, and every call
+    /// that waits would make one with every try.
+    async fn clocks_differ_still(&self, on: &Placement) -> bool {
+        let client = on.rooms.client();
+        if !client.clocks_differ() {
+            return false;
+        }
+        let name = std::slice::from_ref(&self.base.placed.room);
+        // Only its date is asked for; the room is not there yet, whatever is listed.
+        let _listed = client.list_rooms(name).await;
+        client.clocks_differ()
     }
 
     fn new_room(&self, on: &Placement) -> NewRoom {
@@ -274,6 +282,10 @@ impl Staffed {
     /// paused in between.
     pub(super) async fn mark(self, on: &Placement) -> Result<Dialing, Box<Failed>> {
         let Self(mut roomed) = self;
+        // The agent was waited for, and every look for it has shown the clocks again.
+        if on.rooms.client().clocks_differ() {
+            return Err(roomed.failed(TryFailure::PlatformClock, None));
+        }
         let records = std::mem::take(&mut roomed.base.base.claim.seen);
         let base = &roomed.base.base;
         // Listens from before the marker on: what is committed after it is not missed, and

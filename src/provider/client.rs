@@ -13,8 +13,10 @@ use prost::Message;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
-use super::call::{no_response, not_found};
-use super::health::{Health, Pulse};
+use super::call::no_response;
+use super::health::{Health, Heard, Pulse};
+use super::log::Log;
+use super::skew::Skew;
 use super::token::{Credentials, Grant};
 use super::trunks::Trunks;
 use super::wire::{Answer, Method, Reply, Request, Wire};
@@ -41,6 +43,8 @@ pub struct Limits {
     /// How long a trunk's id is kept before its name is looked up again, so that a trunk that
     /// was renamed or replaced is noticed although its old id still dials.
     pub trunk_cache: Duration,
+    /// How far LiveKit's clock may be from this host's.
+    pub clock_skew_max: Duration,
 }
 
 impl Default for Limits {
@@ -53,6 +57,7 @@ impl Default for Limits {
             names_per_list: 500,
             token_ttl: Duration::from_mins(1),
             trunk_cache: Duration::from_mins(10),
+            clock_skew_max: Duration::from_secs(5),
         }
     }
 }
@@ -65,6 +70,7 @@ pub struct Client {
     pub(super) limits: Limits,
     pub(super) trunks: Trunks,
     pulse: Pulse,
+    log: Log,
 }
 
 impl fmt::Debug for Client {
@@ -92,6 +98,7 @@ impl Client {
             limits,
             trunks: Trunks::new(limits.trunk_cache),
             pulse: Pulse::default(),
+            log: Log::default(),
         }
     }
 
@@ -99,6 +106,13 @@ impl Client {
     #[must_use]
     pub fn health(&self) -> Health {
         self.pulse.health()
+    }
+
+    /// Whether LiveKit's clock was seen to be further from this host's than is allowed, when it
+    /// was seen last. Each answer shows it, so that this is seconds old before a dial.
+    #[must_use]
+    pub fn clocks_differ(&self) -> bool {
+        self.health().clock.is_some_and(|skew| skew.is_too_far())
     }
 
     /// Mints the one token that a try's dial may use. It expires at `send_by`, to the second
@@ -140,14 +154,22 @@ impl Client {
         }
     }
 
-    /// Sends one request over the wire, and logs a failure by its class alone.
+    /// Sends one request over the wire, notes what it says of LiveKit, and logs a failure by
+    /// its class alone.
     pub(super) async fn send(&self, request: Request) -> Reply {
         let method = request.method;
-        let started = Instant::now();
+        let (sent, started) = (self.clock.now(), Instant::now());
         let reply = self.wire.send(request).await;
-        self.pulse.note(method, &reply.answer, self.clock.now());
-        if !is_answer(method, &reply.answer) {
-            log(method, &reply.answer, started.elapsed());
+        let now = self.clock.now();
+        let heard = Heard::of(method, &reply.answer);
+        let skew = (reply.date)
+            .filter(|_| heard.is_livekits())
+            .map(|date| Skew::of(date, sent, now, self.limits.clock_skew_max));
+        self.pulse.note(heard, skew, now);
+        self.log
+            .answer(method, &reply.answer, heard, started.elapsed());
+        if let Some(skew) = &skew {
+            self.log.clock(skew);
         }
         reply
     }
@@ -174,48 +196,4 @@ fn worth_repeating(answer: &Answer) -> bool {
         Answer::Refused(refusal) => refusal.status >= 500 && !no_response(answer),
         Answer::Strange(status) => *status >= 500,
     }
-}
-
-/// Whether a request was answered in full, although by a refusal.
-fn is_answer(method: Method, answer: &Answer) -> bool {
-    match method {
-        Method::GetParticipant | Method::DeleteRoom => not_found(answer),
-        Method::ListDispatch => no_response(answer),
-        Method::CreateRoom
-        | Method::ListRooms
-        | Method::ListParticipants
-        | Method::CreateDispatch
-        | Method::ListTrunks
-        | Method::Dial => false,
-    }
-}
-
-/// One line for a request that was not done: no body, no message, no number.
-fn log(method: Method, answer: &Answer, elapsed: Duration) {
-    let (outcome, status) = match answer {
-        Answer::Done(_) => return,
-        Answer::NotSent(_) => ("not_sent", 0),
-        Answer::Refused(refusal) => ("refused", refusal.status),
-        Answer::Strange(status) => ("strange", *status),
-        Answer::Lost(_) => ("lost", 0),
-    };
-    let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-    if status == 401 {
-        tracing::warn!(
-            event = "livekit.token_refused",
-            method = method.name(),
-            outcome,
-            status,
-            elapsed_ms,
-            "LiveKit refused our token: check livekit.api_key, livekit.api_secret and both clocks"
-        );
-        return;
-    }
-    tracing::info!(
-        method = method.name(),
-        outcome,
-        status,
-        elapsed_ms,
-        "LiveKit did not do a request"
-    );
 }

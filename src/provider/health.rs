@@ -5,6 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::call::no_response;
+pub use super::skew::Skew;
 use super::wire::{Answer, Lost, Method, NotSent};
 use crate::model::time::Time;
 
@@ -23,6 +24,8 @@ pub struct Health {
     /// Since when every request has failed; `None` while they are answered, and before the
     /// first.
     pub failing_since: Option<Time>,
+    /// Both clocks at LiveKit's last answer that had a date.
+    pub clock: Option<Skew>,
 }
 
 /// A request that got no answer of a LiveKit that took the key.
@@ -52,17 +55,35 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// How many kinds there are.
+    pub(super) const KINDS: usize = 6;
+
+    /// Their names, by [`Trouble::kind`].
+    pub(super) const NAMES: [&'static str; Self::KINDS] = [
+        "NO_CONNECTION",
+        "TIMEOUT",
+        "BROKEN",
+        "KEY_REFUSED",
+        "FAILED",
+        "NOT_LIVEKIT",
+    ];
+
+    /// Its kind, whatever its status.
+    pub(super) const fn kind(self) -> usize {
+        match self {
+            Self::NoConnection => 0,
+            Self::Timeout => 1,
+            Self::Broken => 2,
+            Self::KeyRefused => 3,
+            Self::Failed(_) => 4,
+            Self::NotLiveKit(_) => 5,
+        }
+    }
+
     /// Its name, as it is shown.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoConnection => "NO_CONNECTION",
-            Self::Timeout => "TIMEOUT",
-            Self::Broken => "BROKEN",
-            Self::KeyRefused => "KEY_REFUSED",
-            Self::Failed(_) => "FAILED",
-            Self::NotLiveKit(_) => "NOT_LIVEKIT",
-        }
+        Self::NAMES[self.kind()]
     }
 
     /// The HTTP status that said it, if one did.
@@ -100,37 +121,6 @@ impl Trouble {
             }
         }
     }
-
-    /// What an answer says of LiveKit.
-    fn of(method: Method, answer: &Answer) -> Heard {
-        let fails = |why| Heard::Fails(why);
-        match answer {
-            Answer::NotSent(NotSent::NoConnection) => fails(Self::NoConnection),
-            // It never left this process, so it says nothing of LiveKit.
-            Answer::NotSent(NotSent::Malformed | NotSent::TooLate) => Heard::Nothing,
-            Answer::Lost(Lost::Timeout) => fails(Self::Timeout),
-            Answer::Lost(Lost::Broken | Lost::Unreadable) => fails(Self::Broken),
-            Answer::Strange(401) => fails(Self::KeyRefused),
-            Answer::Strange(status) => fails(Self::NotLiveKit(*status)),
-            Answer::Refused(refusal) if refusal.status == 401 => fails(Self::KeyRefused),
-            // Twirp, and none of LiveKit's services: another server, or a path before its own.
-            Answer::Refused(refusal) if refusal.code == "bad_route" => {
-                fails(Self::NotLiveKit(refusal.status))
-            }
-            // What a 5xx of a dial says is about that call, not about LiveKit.
-            Answer::Refused(refusal) if refusal.status >= 500 && method == Method::Dial => {
-                Heard::Speaks
-            }
-            Answer::Refused(_) if no_response(answer) && asks_a_node(method) => Heard::Speaks,
-            Answer::Refused(refusal) if refusal.status >= 500 => {
-                fails(Self::Failed(refusal.status))
-            }
-            Answer::Done(body) if body.is_empty() && always_says_something(method) => {
-                fails(Self::NotLiveKit(200))
-            }
-            Answer::Done(_) | Answer::Refused(_) => Heard::Answers,
-        }
-    }
 }
 
 /// Whether the request goes to the node on which its room lives, so that none answers where
@@ -164,14 +154,64 @@ const fn always_says_something(method: Method) -> bool {
 }
 
 /// What one answer says.
-enum Heard {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
     /// LiveKit is well, as far as it was asked.
     Answers,
     /// LiveKit is there and takes the key. That it does not do this one thing is as it may be,
     /// and is no sign that what failed before is over.
     Speaks,
+    /// It was not done, and no other request is.
     Fails(Trouble),
+    /// Nothing: it never left.
     Nothing,
+}
+
+impl Heard {
+    /// What an answer says of LiveKit.
+    pub(super) fn of(method: Method, answer: &Answer) -> Self {
+        match answer {
+            Answer::NotSent(NotSent::NoConnection) => Self::Fails(Trouble::NoConnection),
+            // It never left this process, so it says nothing of LiveKit.
+            Answer::NotSent(NotSent::Malformed | NotSent::TooLate) => Self::Nothing,
+            Answer::Lost(Lost::Timeout) => Self::Fails(Trouble::Timeout),
+            Answer::Lost(Lost::Broken | Lost::Unreadable) => Self::Fails(Trouble::Broken),
+            Answer::Strange(401) => Self::Fails(Trouble::KeyRefused),
+            Answer::Strange(status) => Self::Fails(Trouble::NotLiveKit(*status)),
+            Answer::Refused(refusal) if refusal.status == 401 => Self::Fails(Trouble::KeyRefused),
+            // Twirp, and none of LiveKit's services: another server, or a path before its own.
+            Answer::Refused(refusal) if refusal.code == "bad_route" => {
+                Self::Fails(Trouble::NotLiveKit(refusal.status))
+            }
+            // What a 5xx of a dial says is about that call, not about LiveKit.
+            Answer::Refused(refusal) if refusal.status >= 500 && method == Method::Dial => {
+                Self::Speaks
+            }
+            Answer::Refused(_) if no_response(answer) && asks_a_node(method) => Self::Speaks,
+            Answer::Refused(refusal) if refusal.status >= 500 => {
+                Self::Fails(Trouble::Failed(refusal.status))
+            }
+            Answer::Done(body) if body.is_empty() && always_says_something(method) => {
+                Self::Fails(Trouble::NotLiveKit(200))
+            }
+            Answer::Done(_) | Answer::Refused(_) => Self::Answers,
+        }
+    }
+
+    /// Whether it was LiveKit that said it, and its clock that dated it.
+    pub(super) const fn is_livekits(self) -> bool {
+        match self {
+            Self::Answers | Self::Speaks | Self::Fails(Trouble::KeyRefused) => true,
+            Self::Nothing
+            | Self::Fails(
+                Trouble::NoConnection
+                | Trouble::Timeout
+                | Trouble::Broken
+                | Trouble::Failed(_)
+                | Trouble::NotLiveKit(_),
+            ) => false,
+        }
+    }
 }
 
 /// The same, as it is written down.
@@ -179,11 +219,11 @@ enum Heard {
 pub(super) struct Pulse(Mutex<Health>);
 
 impl Pulse {
-    /// Notes what a request came to, at `now`.
-    pub(super) fn note(&self, method: Method, answer: &Answer, now: Time) {
-        let heard = Trouble::of(method, answer);
+    /// Notes what a request came to at `now`, and what its answer showed of the clocks.
+    pub(super) fn note(&self, heard: Heard, clock: Option<Skew>, now: Time) {
         // A std mutex, since nothing is awaited while it is held.
         let mut health = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        health.clock = clock.or(health.clock);
         match heard {
             Heard::Answers => {
                 health.answered = Some(now);
@@ -213,6 +253,11 @@ mod tests {
     use super::*;
     use crate::provider::wire::Refusal;
 
+    fn note(pulse: &Pulse, method: Method, answer: &Answer, second: i64) {
+        let heard = Heard::of(method, answer);
+        pulse.note(heard, None, Time::from_secs(second));
+    }
+
     fn twirp(status: u16, code: &str, msg: &str) -> Answer {
         Answer::Refused(Refusal {
             status,
@@ -229,8 +274,8 @@ mod tests {
     fn judged(method: Method, answer: &Answer) -> (bool, Option<Trouble>, bool) {
         let pulse = Pulse::default();
         let down = Answer::NotSent(NotSent::NoConnection);
-        pulse.note(Method::ListRooms, &down, Time::from_secs(1));
-        pulse.note(method, answer, Time::from_secs(7));
+        note(&pulse, Method::ListRooms, &down, 1);
+        note(&pulse, method, answer, 7);
         let health = pulse.health();
         let at = Time::from_secs(7);
         let failed = health.failed.filter(|failed| failed.at == at);
@@ -305,7 +350,7 @@ mod tests {
         for second in 1..20 {
             for method in Method::ALL {
                 let answer = twirp(503, "unavailable", NOWHERE);
-                pulse.note(method, &answer, Time::from_secs(second));
+                note(&pulse, method, &answer, second);
             }
         }
         let health = pulse.health();
@@ -329,8 +374,8 @@ mod tests {
             (Answer::Strange(502), Trouble::NotLiveKit(502)),
         ] {
             let pulse = Pulse::default();
-            pulse.note(Method::ListRooms, &answer, Time::from_secs(7));
-            pulse.note(Method::ListRooms, &answer, Time::from_secs(9));
+            note(&pulse, Method::ListRooms, &answer, 7);
+            note(&pulse, Method::ListRooms, &answer, 9);
             let health = pulse.health();
             let at = Time::from_secs(9);
             assert_eq!(health.failed, Some(Failed { at, why }), "{answer:?}");
@@ -344,15 +389,11 @@ mod tests {
     fn what_never_left_says_nothing_and_an_answer_ends_the_trouble() {
         let pulse = Pulse::default();
         let late = Answer::NotSent(NotSent::TooLate);
-        pulse.note(Method::Dial, &late, Time::from_secs(1));
+        note(&pulse, Method::Dial, &late, 1);
         assert_eq!(pulse.health(), Health::default());
         let down = Answer::NotSent(NotSent::NoConnection);
-        pulse.note(Method::ListRooms, &down, Time::from_secs(2));
-        pulse.note(
-            Method::ListRooms,
-            &Answer::Done(Vec::new()),
-            Time::from_secs(3),
-        );
+        note(&pulse, Method::ListRooms, &down, 2);
+        note(&pulse, Method::ListRooms, &Answer::Done(Vec::new()), 3);
         let health = pulse.health();
         assert_eq!(health.failing_since, None);
         assert!(health.failed.is_some(), "the last failure is remembered");

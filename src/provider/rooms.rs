@@ -38,16 +38,6 @@ pub struct RoomSeen {
     pub created_at: Option<Time>,
 }
 
-/// The answer to `CreateRoom`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Created {
-    /// The room. `CreateRoom` on a living room answers with that room and its old metadata, so
-    /// only session and nonce in the metadata say whether it is ours.
-    pub room: RoomSeen,
-    /// The platform's wall clock, to the second, if it told.
-    pub date: Option<Time>,
-}
-
 /// What became of a `DeleteRoom`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -68,8 +58,9 @@ pub enum Gone {
 const STALE_EMPTY_TIMEOUT: u32 = 10;
 
 impl Client {
-    /// Makes a room. Sent once.
-    pub async fn create_room(&self, new: &NewRoom) -> Call<Created> {
+    /// Makes a room. Sent once. `CreateRoom` on a living room answers with that room and its old
+    /// metadata, so only session and nonce in the metadata say whether it is ours.
+    pub async fn create_room(&self, new: &NewRoom) -> Call<RoomSeen> {
         let request = proto::CreateRoomRequest {
             name: new.name.as_str().to_owned(),
             metadata: new.metadata.clone(),
@@ -78,10 +69,7 @@ impl Client {
             ..Default::default()
         };
         let reply = self.once(Method::CreateRoom, Grant::Rooms, &request).await;
-        Call::<proto::Room>::read(&reply.answer).map(|room| Created {
-            room: RoomSeen::from(room),
-            date: reply.date,
-        })
+        Call::<proto::Room>::read(&reply.answer).map(RoomSeen::from)
     }
 
     /// Deletes a room; whoever is in it is disconnected, and a phone that rings is canceled.

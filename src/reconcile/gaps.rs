@@ -85,6 +85,8 @@ impl Gaps {
         let mut counts = self.lock();
         counts.told = Some(Instant::now());
         counts.since_told = 0;
+        // It is over; what looks find next is another silence only once that is long enough.
+        counts.said = None;
     }
 
     /// Looks found something that no webhook had told.
@@ -94,9 +96,10 @@ impl Gaps {
             let mut counts = self.lock();
             *counts.found.entry(gap).or_default() += 1;
             counts.since_told = counts.since_told.saturating_add(1);
-            let quiet = counts
-                .told
-                .is_none_or(|told| now.saturating_duration_since(told) >= self.silence);
+            // Before the first one the silence is as old as this process: what looks find just
+            // after a start was told to the process before it.
+            let heard = counts.told.unwrap_or(self.since);
+            let quiet = now.saturating_duration_since(heard) >= self.silence;
             let said = counts
                 .said
                 .is_some_and(|said| now.saturating_duration_since(said) < self.silence);
@@ -158,6 +161,13 @@ mod tests {
     async fn webhooks_seem_off_after_some_gaps_in_silence_and_on_again_when_one_comes() {
         let minute = Duration::from_mins(1);
         let gaps = Gaps::new(minute);
+        for _ in 0..5 {
+            gaps.found(Gap::AgentLeft);
+        }
+        assert!(!gaps.silent(), "it has listened for a moment only");
+        tokio::time::sleep(minute).await;
+        gaps.found(Gap::AgentLeft);
+        assert!(gaps.silent(), "and never heard one");
         gaps.told();
         for _ in 0..5 {
             gaps.found(Gap::Left);

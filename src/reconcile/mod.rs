@@ -258,12 +258,12 @@ impl Reconciler {
     /// Says in the log when LiveKit stops answering, and when it answers again.
     fn tell_outage(&self) {
         let (health, now) = (self.rooms.client().health(), self.ledger.now());
-        match self.outage.turn(health.failing_since, now) {
+        match self.outage.turn(&health) {
             Some(outage::Turn::Began(since)) => tracing::warn!(
                 event = "livekit.outage",
                 %since,
                 failure = health.failed.map_or("", |failed| failed.why.name()),
-                "no request to LiveKit is answered: {}; calls wait, and nothing that is not known \
+                "no request to LiveKit is done: {}; calls wait, and nothing that is not known \
                  is dialed again",
                 health.failed.map_or("", |failed| failed.why.explain())
             ),

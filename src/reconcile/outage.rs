@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use crate::model::id::SessionId;
 use crate::model::time::Time;
+use crate::provider::Health;
 
 /// More rooms than an outage leaves behind, at some thirty bytes each.
 const ROOMS_MAX: usize = 10_000;
 
-/// How long every request must have failed before it is called an outage: one that is lost, or
-/// a platform that restarts in a moment, is none.
+/// How far the first and the last of the requests must be apart that have all failed, before it is
+/// called an outage.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// An outage of the platform, as it is to be told.
@@ -23,8 +24,15 @@ pub(super) enum Turn {
     Ended(Time),
 }
 
-/// Rooms that could not be looked for since LiveKit does not answer. Nothing of them is known
-/// to be there, so they are no leak: one line for all of them, once an outage.
+/// An outage, and the rooms that could not be looked for in it.
+///
+/// It is one once two requests have failed that are five seconds apart, with none in between
+/// that was answered. A request that is lost is none, however long nothing else is asked after
+/// it, and neither is a platform that restarts in a moment: where nobody calls, it is the next
+/// sweep of rooms that confirms it, a minute later.
+///
+/// Of the rooms nothing is known to be there, so they are no leak: one line for all of them,
+/// once an outage.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
     waiting: Mutex<Waiting>,
@@ -41,13 +49,13 @@ struct Waiting {
 }
 
 impl Outage {
-    /// What is to be told at `now`, if every request has failed since `failing_since`: the
-    /// beginning of an outage and its end, each once.
-    pub(super) fn turn(&self, failing_since: Option<Time>, now: Time) -> Option<Turn> {
+    /// What is to be told of this `health`: the beginning of an outage and its end, each once.
+    pub(super) fn turn(&self, health: &Health) -> Option<Turn> {
         // A std mutex, since nothing is awaited while it is held.
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        match (*told, failing_since) {
-            (None, Some(since)) if now.since(since) >= GRACE => {
+        let last = health.failed.map(|failed| failed.at);
+        match (*told, health.failing_since) {
+            (None, Some(since)) if last.is_some_and(|last| last.since(since) >= GRACE) => {
                 *told = Some(since);
                 Some(Turn::Began(since))
             }
@@ -84,28 +92,37 @@ impl Outage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::Trouble;
+    use crate::provider::health::Failed;
 
     fn session(number: u32) -> SessionId {
         let (deployment, workspace) = ("d".parse().unwrap(), "w".parse().unwrap());
         SessionId::of(&deployment, &workspace, &"a".parse().unwrap(), number)
     }
 
+    /// A platform of which every request has failed from `since` on, the last one at `last`.
+    fn failing(since: i64, last: i64) -> Health {
+        let (at, why) = (Time::from_secs(last), Trouble::Broken);
+        Health {
+            failed: Some(Failed { at, why }),
+            failing_since: Some(Time::from_secs(since)),
+            ..Health::default()
+        }
+    }
+
     #[test]
     fn an_outage_is_told_when_it_begins_and_when_it_is_over() {
         let outage = Outage::default();
-        let at = Time::from_secs;
-        assert_eq!(outage.turn(None, at(1)), None);
-        assert_eq!(
-            outage.turn(Some(at(2)), at(3)),
-            None,
-            "one request was lost"
-        );
-        assert_eq!(outage.turn(None, at(4)), None);
-        assert_eq!(outage.turn(Some(at(5)), at(9)), None);
-        assert_eq!(outage.turn(Some(at(5)), at(10)), Some(Turn::Began(at(5))));
-        assert_eq!(outage.turn(Some(at(5)), at(11)), None, "once");
-        assert_eq!(outage.turn(None, at(60)), Some(Turn::Ended(at(5))));
-        assert_eq!(outage.turn(None, at(61)), None);
+        let well = Health::default();
+        assert_eq!(outage.turn(&well), None);
+        assert_eq!(outage.turn(&failing(2, 2)), None, "one request was lost");
+        assert_eq!(outage.turn(&well), None);
+        let began = Time::from_secs(5);
+        assert_eq!(outage.turn(&failing(5, 9)), None, "and its repetitions");
+        assert_eq!(outage.turn(&failing(5, 10)), Some(Turn::Began(began)));
+        assert_eq!(outage.turn(&failing(5, 11)), None, "once");
+        assert_eq!(outage.turn(&well), Some(Turn::Ended(began)));
+        assert_eq!(outage.turn(&well), None);
     }
 
     #[test]

@@ -41,10 +41,14 @@ pub fn read(file: File, most: usize, wait: Duration) -> io::Result<Zeroizing<Vec
     let mut bytes = Zeroizing::new(Vec::with_capacity(most.saturating_add(1)));
     let mut file = file.take(most.saturating_add(1) as u64);
     loop {
-        wait_for(
-            file.get_ref(),
-            until.saturating_duration_since(Instant::now()),
-        )?;
+        let left = until.saturating_duration_since(Instant::now());
+        if !is_ready(file.get_ref(), left)? {
+            let text = format!(
+                "it is a pipe, and it was waited {wait:?} for somebody to write into it and to \
+                 close it"
+            );
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
         match file.read_to_end(&mut bytes) {
             Ok(_) if bytes.len() > most => {
                 let text = format!("it has more than {most} bytes");
@@ -58,16 +62,11 @@ pub fn read(file: File, most: usize, wait: Duration) -> io::Result<Zeroizing<Vec
     }
 }
 
-/// Waits until `file` can be read. A plain file always can. A pipe can once something is in
-/// it, or once somebody had it open for writing and nobody has any more.
-fn wait_for(file: &File, wait: Duration) -> io::Result<()> {
+/// Waits until `file` can be read; whether it can. A plain file always can. A pipe can once
+/// something is in it, or once somebody had it open for writing and nobody has any more.
+fn is_ready(file: &File, wait: Duration) -> io::Result<bool> {
     let wait = Timespec::try_from(wait).map_err(io::Error::other)?;
-    let ready = poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&wait))?;
-    if ready == 0 {
-        let text = "it is a pipe, and nobody has written into it and closed it in time";
-        return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-    }
-    Ok(())
+    Ok(poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&wait))? > 0)
 }
 
 #[cfg(test)]

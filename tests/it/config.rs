@@ -1,5 +1,7 @@
 //! The configuration from outside: layers, faults, secrets, the examples.
 
+mod program;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -408,43 +410,4 @@ fn the_store_goes_to_the_data_folder_unless_told() {
         found[0].contains("store.url: there is no data folder"),
         "{found:?}"
     );
-}
-
-#[test]
-fn the_program_tells_three_faults_with_line_and_remedy_and_ends_with_78() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("ringonce.toml");
-    let text =
-        "[dial]\nringing_timout = \"30s\"\nsend_by = \"2h\"\n\n[numbers]\ncountries = [\"XX\"]\n";
-    fs::write(&file, text).unwrap();
-    for words in [
-        ["config", "check"],
-        ["config", "show"],
-        ["serve", "--check-config"],
-    ] {
-        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_ringonce"))
-            .env_clear()
-            .env("HOME", folder.path())
-            .args(words)
-            .arg("--config")
-            .arg(&file)
-            .output()
-            .unwrap();
-        assert_eq!(ran.status.code(), Some(78), "{words:?}: {ran:?}");
-        assert!(ran.stdout.is_empty());
-        let told = String::from_utf8(ran.stderr).unwrap();
-        let told: Vec<&str> = told.lines().collect();
-        assert_eq!(told.len(), 3, "{told:?}");
-        for (fault, (line, remedy)) in told.iter().zip([
-            (2, "did you mean `dial.ringing_timeout`?"),
-            (3, "choose between"),
-            (6, "write the two letters of ISO 3166"),
-        ]) {
-            let place = format!("{}:{line}: ", file.display());
-            assert!(
-                fault.starts_with(&place) && fault.contains(remedy),
-                "{fault}"
-            );
-        }
-    }
 }

@@ -1,6 +1,8 @@
 //! What a node counts, and says: duplicates, the time between the two markers, webhooks that
 //! do not come, and why.
 
+mod platform;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -8,10 +10,8 @@ use std::time::Duration;
 
 use ringonce::admission::cancel::CancelCommand;
 use ringonce::inbox::Taken;
-use ringonce::lab::platform::Fault;
 use ringonce::model::attempt::{Mode, Passage, State};
 use ringonce::model::id::CampaignId;
-use ringonce::node::health::Trouble;
 use tokio::time::sleep;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -240,46 +240,6 @@ async fn what_is_open_is_counted_by_state_and_the_oldest_uncertain_one_is_named(
     assert_eq!((least.count, least.more), (1, true), "at least one");
 }
 
-/// Nothing is asked for it: the sweep of rooms is what notices, and what sees that it is over.
-#[tokio::test(start_paused = true)]
-async fn an_outage_of_livekit_is_known_without_a_call_and_its_end_too() {
-    let lab = Lab::new(1);
-    let (ear, _guard) = listen();
-    let alive = lab.node().await;
-    sleep(Duration::from_secs(65)).await;
-    let health = alive.node.status().platform;
-    assert!(health.answered.is_some() && health.failed.is_none());
-    let lists = |times| {
-        lab.fault(Fault {
-            times: Some(times),
-            ..Fault::on("lose_request", "ListRooms")
-        });
-    };
-    lists(u32::MAX);
-    let begun = lab.now();
-    sleep(Duration::from_mins(3)).await;
-    let health = alive.node.status().platform;
-    let since = health.failing_since.expect("every list fails");
-    assert!(since.since(begun) <= Duration::from_mins(2), "{health:?}");
-    assert_eq!(health.failed.unwrap().why, Trouble::Broken);
-    let outages = ear.heard("livekit.outage");
-    assert_eq!(outages.len(), 1, "once: {outages:?}");
-    assert_eq!(outages[0]["failure"], "BROKEN");
-    assert!(ear.heard("livekit.recovered").is_empty());
-    lists(0);
-    sleep(Duration::from_mins(2)).await;
-    let health = alive.node.status().platform;
-    assert_eq!(health.failing_since, None, "{health:?}");
-    assert!(health.failed.is_some(), "the last failure is remembered");
-    let over = ear.heard("livekit.recovered");
-    assert_eq!(over.len(), 1, "once: {over:?}");
-    assert!(
-        over[0]["lasted_s"].parse::<u64>().unwrap() >= 120,
-        "{over:?}"
-    );
-    assert_eq!(ear.heard("livekit.outage").len(), 1);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_try_that_was_canceled_is_not_said_to_have_failed() {
     let lab = Lab::new(1);
@@ -314,26 +274,6 @@ async fn a_try_that_was_canceled_is_not_said_to_have_failed() {
         begun[0]["message"].contains("about to be made"),
         "{begun:?}"
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn rooms_that_were_never_made_are_one_warning_of_an_outage_and_no_leak() {
-    let lab = Lab::new(1);
-    let (ear, _guard) = listen();
-    let alive = lab.node().await;
-    lab.fault(Fault {
-        times: Some(u32::MAX),
-        ..Fault::named("lose_request")
-    });
-    for (id, to) in [("a", ANSWERS), ("b", BUSY), ("c", RINGS)] {
-        alive.place(lab.call(id, to)).await;
-    }
-    sleep(Duration::from_mins(20)).await;
-    assert!(ear.heard("room.stuck").is_empty());
-    let said = ear.heard("livekit.unreachable");
-    assert_eq!(said.len(), 1, "once for the outage: {said:?}");
-    assert!(said[0]["rooms"].parse::<u32>().unwrap() >= 3, "{said:?}");
-    assert_eq!(lab.sip_calls(), 0);
 }
 
 #[tokio::test(start_paused = true)]

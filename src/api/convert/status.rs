@@ -9,7 +9,7 @@ use crate::api::core::{Status, Tally, Told};
 use crate::api::proto;
 use crate::model::attempt::{Attempt, Passage, Placed, State};
 use crate::model::time::Time;
-use crate::node::health::{Health, Trouble};
+use crate::node::health::{Health, Skew, Trouble};
 use crate::node::histogram::{BOUNDS_MS, Spans};
 use crate::node::redeliveries::{Redelivered, Short};
 
@@ -23,6 +23,7 @@ pub(crate) fn status(status: &Status, open: Option<&[Tally]>, now: Time) -> prot
         webhooks: Some(webhooks(&status.told)),
         platform: Some(platform(&status.platform)),
         open_attempts: open.map(open_attempts),
+        store_refusal: status.store_refuses.clone().unwrap_or_default(),
     }
 }
 
@@ -30,7 +31,9 @@ fn platform(health: &Health) -> proto::PlatformStatus {
     use proto::platform_status::Reach;
     let trouble = health.failed.map(|failed| failed.why);
     let wrong = trouble.filter(|_| health.failing_since.is_some());
+    let apart = health.clock.filter(Skew::is_too_far);
     let reach = match wrong {
+        Some(Trouble::KeyRefused) | None if apart.is_some() => Reach::ClocksDiffer,
         Some(Trouble::NoConnection | Trouble::Timeout | Trouble::Broken) => Reach::Unreachable,
         Some(Trouble::KeyRefused) => Reach::KeyRefused,
         Some(Trouble::Failed(_)) => Reach::Failing,
@@ -40,7 +43,7 @@ fn platform(health: &Health) -> proto::PlatformStatus {
     };
     proto::PlatformStatus {
         reach: reach.into(),
-        explanation: wrong.map_or("", Trouble::explain).to_owned(),
+        explanation: explanation(wrong, apart.as_ref()),
         answer_time: health.answered.map(timestamp),
         answer_count: count(health.answers),
         failing_since_time: health.failing_since.map(timestamp),
@@ -48,6 +51,29 @@ fn platform(health: &Health) -> proto::PlatformStatus {
         failure: trouble.map_or("", Trouble::name).to_owned(),
         failure_status: trouble.and_then(Trouble::status).map_or(0, i32::from),
         failure_count: count(health.failures),
+        clock_offset: health.clock.map(|skew| clock_offset(&skew)),
+    }
+}
+
+/// A clock that is too far off is told first: it may be why the key is refused, and which of the
+/// two it is shows once the clock is set.
+fn explanation(wrong: Option<Trouble>, apart: Option<&Skew>) -> String {
+    match (wrong, apart) {
+        (None, Some(skew)) => skew.explain(),
+        (Some(Trouble::KeyRefused), Some(skew)) => format!(
+            "{}; LiveKit also refuses the key, for this alone or because it is wrong",
+            skew.explain()
+        ),
+        (Some(trouble), _) => trouble.explain().to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+fn clock_offset(skew: &Skew) -> pbjson_types::Duration {
+    let nanos = i32::try_from(skew.ahead_us % 1_000_000).unwrap_or(0) * 1_000;
+    pbjson_types::Duration {
+        seconds: skew.ahead_us / 1_000_000,
+        nanos,
     }
 }
 

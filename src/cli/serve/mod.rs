@@ -3,6 +3,7 @@
 mod signals;
 mod stores;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::runtime::ids::{Ids, RandomIds};
 use crate::runtime::tasks::Tasks;
 use crate::telemetry::logs;
 use signals::Signals;
+use stores::Unopened;
 
 /// Serves `ringonce` until SIGTERM or SIGINT, then lets the dials settle.
 #[derive(Debug, clap::Args)]
@@ -55,6 +57,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(faults) => return super::config::refuse(&faults),
     };
     if args.check_config {
+        super::config::remark(&config)?;
         output::write(super::config::SOUND.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -68,8 +71,15 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Ok(opened) => opened,
         Err(unopened) => return Ok(unopened.say()),
     };
-    let listener = listen(config.listen.grpc, "--listen").await?;
-    let webhooks = listen(config.listen.webhook, "--webhook-listen").await?;
+    let listening = async {
+        let listener = listen(config.listen.grpc, "listen.grpc", "--listen").await?;
+        let hooks = listen(config.listen.webhook, "listen.webhook", "--webhook-listen").await?;
+        Ok::<_, Unopened>((listener, hooks))
+    };
+    let (listener, webhooks) = match listening.await {
+        Ok(listeners) => listeners,
+        Err(unopened) => return Ok(unopened.say()),
+    };
     let (address, webhook) = (listener.local_addr()?, webhooks.local_addr()?);
     let tasks = Tasks::default();
     let ground = Ground {
@@ -105,9 +115,17 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     serve(listener, parts, &node, &config, signals).await
 }
 
-async fn listen(address: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
-        format!("failed to listen on {address}; free it, or name another by {flag}")
+/// Listens on an address of the configuration. One that another process has may be free in a
+/// moment, and ends as a store that is held does; any other reason is one to change it.
+async fn listen(address: SocketAddr, key: &str, flag: &str) -> Result<TcpListener, Unopened> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let (code, remedy) = if error.kind() == ErrorKind::AddrInUse {
+            (output::UNREACHABLE, "free it, or name another")
+        } else {
+            (config::EXIT_CONFIG, "name another")
+        };
+        let text = format!("failed to listen on {address} ({key}); {remedy} by {flag} or {key}");
+        Unopened::new(anyhow::Error::new(error).context(text), code)
     })
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Opened {
     pub(super) location: String,
 }
 
-/// Why there is none, and the exit code that says so.
+/// Why there is none, or no listener, and the exit code that says so.
 #[derive(Debug)]
 pub(super) struct Unopened {
     error: anyhow::Error,
@@ -29,6 +29,10 @@ pub(super) struct Unopened {
 }
 
 impl Unopened {
+    pub(super) fn new(error: anyhow::Error, code: u8) -> Self {
+        Self { error, code }
+    }
+
     fn failed(error: impl Into<anyhow::Error>) -> Self {
         Self {
             error: error.into(),

@@ -127,8 +127,14 @@ fn keys_come_through_a_pipe_which_is_not_waited_for_without_an_end() {
     assert!(made.unwrap().success());
     let nobody = Keys::from_file_in(&path, &ids, Duration::from_millis(20));
     let error = nobody.unwrap_err();
-    assert!(matches!(error, KeyError::Silent(_)), "{error}");
-    assert!(error.to_string().contains("closed it in time"), "{error}");
+    assert!(matches!(error, KeyError::Silent { .. }), "{error}");
+    let waited = "it was waited 20ms for somebody to write the keys into it";
+    assert!(error.to_string().contains(waited), "{error}");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let error = Keys::from_file(&path, &ids).unwrap_err();
+    assert!(matches!(error, KeyError::ExposedPipe(_)), "{error}");
+    assert!(error.to_string().contains("mkfifo -m 600"), "{error}");
+    assert!(!error.to_string().contains("chmod"), "{error}");
 
     // As a shell does for `--set store.key_file=<(…)`.
     let (reader, mut writer) = io::pipe().unwrap();

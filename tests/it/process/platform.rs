@@ -127,9 +127,12 @@ async fn a_wrong_secret_is_said_and_not_hammered() {
     let state = stack.state().await;
     assert_eq!(state["requests"], json!({}), "none of its requests got in");
     let log = stack.serve.log();
-    let refused = log.matches("LiveKit did not do a request").count();
+    let refused = log.matches("livekit.token_refused").count();
     let tries = waiting["try"].as_u64().unwrap();
-    assert!(refused < 40, "{refused} requests in {tries} tries");
+    assert!(
+        (1..=2).contains(&refused),
+        "{refused} lines in {tries} tries"
+    );
     for secret in ["202555", "eyJ", "another_secret"] {
         assert!(!log.contains(secret), "{secret} is in the log");
     }

@@ -109,24 +109,42 @@ async fn a_store_that_cannot_be_used_is_named_with_the_remedy() {
 }
 
 #[tokio::test]
-async fn an_address_in_use_is_named_with_the_remedy() {
+async fn an_address_that_cannot_be_used_is_named_with_the_remedy() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let home = tempfile::tempdir().unwrap();
-    let words = [
-        "serve",
-        "--store",
-        "memory",
-        "--listen",
-        &address,
-        "--set",
-        "livekit.api_key=devkey",
-        "--set",
-        "livekit.api_secret=devsecret_that_is_at_least_32_chars_long",
-    ];
-    let ran: Ran = program(home.path(), &words).output().unwrap().into();
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.stderr.contains(&address) && ran.stderr.contains("--listen"));
+    let free = "127.0.0.1:0";
+    // TEST-NET-1 (RFC 5737) is no host's.
+    for (flag, key, address, code) in [
+        ("--listen", "listen.grpc", address.as_str(), 5),
+        ("--webhook-listen", "listen.webhook", address.as_str(), 5),
+        ("--listen", "listen.grpc", "192.0.2.1:7081", 78),
+    ] {
+        let other = match flag {
+            "--listen" => "--webhook-listen",
+            _ => "--listen",
+        };
+        let words = [
+            "serve",
+            "--store",
+            "memory",
+            flag,
+            address,
+            other,
+            free,
+            "--set",
+            "listen.allow_unauthenticated=true",
+            "--set",
+            "livekit.api_key=devkey",
+            "--set",
+            "livekit.api_secret=devsecret_that_is_at_least_32_chars_long",
+        ];
+        let ran: Ran = program(home.path(), &words).output().unwrap().into();
+        assert_eq!(ran.code, code, "{ran:?}");
+        for said in [address, &format!("{flag} or {key}")] {
+            assert!(ran.stderr.contains(said), "{said}: {ran:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! `ringonce store`: what a store holds, and what a person says of its history.
 
 use super::calls::{in_seconds, place};
-use super::stack::Stack;
+use super::stack::{Stack, until};
 
 #[tokio::test]
 async fn an_intent_from_before_the_store_is_accepted_once_its_past_is_adopted() {
@@ -89,4 +89,46 @@ async fn a_store_shows_what_it_holds_while_it_is_served() {
         missing.stderr.contains("there is no store at"),
         "{missing:?}"
     );
+}
+
+#[tokio::test]
+async fn a_service_whose_store_was_taken_away_is_not_serving_until_it_is_back() {
+    let mut stack = Stack::new().await;
+    let health = |stack: &Stack, service: &str| {
+        let server = stack.server().to_owned();
+        let ran = stack.run(&["healthcheck", "--server", &server, "--service", service]);
+        (ran.code, ran.stdout.trim().to_owned())
+    };
+    let serving = (0, "SERVING".to_owned());
+    let not_serving = (1, "NOT_SERVING".to_owned());
+    assert_eq!(health(&stack, ""), serving);
+    let store = stack.store();
+    let file = std::path::Path::new(store.strip_prefix("sqlite:").unwrap());
+    let away = file.with_extension("away");
+    std::fs::rename(file, &away).unwrap();
+    until("that it is said", async || {
+        (health(&stack, "") == not_serving).then_some(())
+    })
+    .await;
+    let placement = "ringonce.v1.PlacementService";
+    assert_eq!(health(&stack, placement), not_serving);
+    let operations = "ringonce.v1.OperationsService";
+    assert_eq!(
+        health(&stack, operations),
+        serving,
+        "it tells what is wrong"
+    );
+    let server = stack.server().to_owned();
+    let status = stack.run(&["status", "--server", &server]);
+    let said = "THE STORE TAKES NOTHING, AND NOTHING IS PLACED: it holds another history";
+    assert!(status.stdout.contains(said), "{status:?}");
+    let said = stack.serve.said("event", "health.not_serving").await;
+    assert_eq!(said["level"], "ERROR");
+    assert!(said["message"].as_str().unwrap().contains("restart"));
+    std::fs::rename(&away, file).unwrap();
+    until("that it is over", async || {
+        (health(&stack, placement) == serving).then_some(())
+    })
+    .await;
+    assert_eq!(health(&stack, ""), serving);
 }
