@@ -48,6 +48,10 @@ impl Gap {
 /// So many gaps without a webhook in between are no chance: webhooks are off.
 const SILENT_GAPS: u32 = 3;
 
+/// A process that has never heard a webhook needs no longer silence than this: what looks find
+/// just after a start was told to the process before it, and after that nothing has come yet.
+const NEVER_HEARD: Duration = Duration::from_mins(1);
+
 #[derive(Debug, Default)]
 struct Counts {
     found: BTreeMap<Gap, u64>,
@@ -96,10 +100,11 @@ impl Gaps {
             let mut counts = self.lock();
             *counts.found.entry(gap).or_default() += 1;
             counts.since_told = counts.since_told.saturating_add(1);
-            // Before the first one the silence is as old as this process: what looks find just
-            // after a start was told to the process before it.
-            let heard = counts.told.unwrap_or(self.since);
-            let quiet = now.saturating_duration_since(heard) >= self.silence;
+            let (heard, enough) = match counts.told {
+                Some(told) => (told, self.silence),
+                None => (self.since, self.silence.min(NEVER_HEARD)),
+            };
+            let quiet = now.saturating_duration_since(heard) >= enough;
             let said = counts
                 .said
                 .is_some_and(|said| now.saturating_duration_since(said) < self.silence);
