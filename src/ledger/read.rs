@@ -307,7 +307,7 @@ impl Ledger {
         let claimed = (self.store)
             .claim_due(p, queue, self.now(), limit, lease)
             .await;
-        self.writes.note(&claimed);
+        self.writes.note_asked(&claimed);
         claimed?.iter().map(read).collect()
     }
 
