@@ -75,7 +75,13 @@ pub(super) async fn channel(server: &str) -> anyhow::Result<Channel> {
         .keep_alive_while_idle(true)
         .connect()
         .await
-        .with_context(|| format!("cannot reach the service at {server}"))
+        .with_context(|| {
+            format!(
+                "cannot reach the service at {server}, so nothing was decided, and the same again \
+                 is safe; see whether `ringonce serve` runs, and whether --server names the \
+                 address of `grpc` in its ready line"
+            )
+        })
 }
 
 /// The URL of the service that a person names.

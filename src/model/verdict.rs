@@ -195,11 +195,11 @@ impl TryFailure {
             Self::RoomFailed => "the room could not be made",
             Self::PlatformOverloaded => "LiveKit has no capacity at the moment",
             Self::PlatformClock => {
-                "LiveKit's clock and this host's differ by more than livekit.clock_skew_max; let NTP set the one that is wrong"
+                "LiveKit's clock and this host's differ by more than livekit.clock_skew_max; nothing was dialed: let NTP set the one that is wrong"
             }
             Self::RequestRejected => "LiveKit rejected the request as invalid",
             Self::CredentialsRefused => {
-                "LiveKit refused the API key, its secret or this host's clock; check livekit.api_key, livekit.api_secret and both clocks"
+                "LiveKit refused the API key, its secret or this host's clock; nothing was dialed: check livekit.api_key, livekit.api_secret and both clocks"
             }
             Self::PlatformUnreachable => {
                 "LiveKit could not be reached or did not answer; nothing was dialed"

@@ -8,8 +8,8 @@ use std::ops::Range;
 /// The fewest digits that are taken for a number: the shortest subscriber's numbers.
 pub const DIGITS_MIN: usize = 7;
 
-/// The fewest digits in a row that are taken for a number without its `+`, where a person
-/// writes freely: a national number with its area code. Ticket numbers are shorter, as a rule.
+/// The fewest digits that are taken for a number without its `+`, where a person writes freely:
+/// a national number with its area code. Ticket numbers are shorter, as a rule.
 const BARE_MIN: usize = 10;
 
 /// The text with each number replaced by what `shown` makes of its digits; `None` if it has
@@ -31,13 +31,41 @@ pub fn replaced(text: &str, bare: bool, shown: &dyn Fn(&str) -> String) -> Optio
 }
 
 /// Whether a text that a person wrote has a number in it: one with its `+`, one in an address,
-/// or so many digits in a row that they can be one.
+/// or so many digits that they can be one, however they are grouped.
 #[must_use]
 pub fn has_number(text: &str) -> bool {
-    has_marked_number(text)
-        || text
-            .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
-            .any(|word| word.len() >= BARE_MIN && word.bytes().all(|b| b.is_ascii_digit()))
+    has_marked_number(text) || has_bare_number(text)
+}
+
+/// Whether digits that begin as a word of their own may be a number; neither an address of IP
+/// version 4 nor a date with the hour of its time are.
+fn has_bare_number(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        if !is_word(byte) {
+            at += 1;
+            continue;
+        }
+        let end = end_of_digits(bytes, at);
+        let run = text.get(at..end).unwrap_or_default();
+        let is_time = bytes.get(end) == Some(&b':');
+        let last = run.rfind(|c: char| !c.is_ascii_digit());
+        let run = last.filter(|_| is_time).map_or(run, |last| &run[..last]);
+        let is_host = run.parse::<std::net::Ipv4Addr>().is_ok();
+        if byte.is_ascii_digit()
+            && !bytes.get(end).is_some_and(is_word)
+            && !is_host
+            && digits(run).len() >= BARE_MIN
+        {
+            return true;
+        }
+        // The rest of the word belongs to it: it may be an id.
+        let rest = bytes.iter().skip(end.max(at + 1));
+        at = end.max(at + 1) + rest.take_while(|byte| is_word(byte)).count();
+    }
+    false
 }
 
 /// Whether a text has a number that is marked as one, by its `+` or by an address. Long values
@@ -106,6 +134,11 @@ mod tests {
             "tel:2025550186",
             "12025550186",
             "it is (2025550186).",
+            "record of 202-555-0186",
+            "(202) 555-0186 is another's",
+            "1-202-555-0186",
+            "0170 1234567",
+            "since 2026-11-29 2025550186",
         ] {
             assert!(has_number(text), "{text}");
         }
@@ -115,6 +148,8 @@ mod tests {
             "ticket 4711-0815, row 123456789",
             "by the record of 2026-11-29T12:00:00Z",
             "SCL_1234567890123",
+            "host 192.168.100.200",
+            "at 2026-11-29 12:00:00, or 29.11.2026 12:00",
             "8d7f9c66-1c5e-5d2f-8a77-123456789012",
             "1 + 1 = 2",
         ] {

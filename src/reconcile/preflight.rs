@@ -57,8 +57,7 @@ fn say(why: TrunkError) {
     } else {
         tracing::warn!(
             event = "livekit.unreachable",
-            why = ?why,
-            "LiveKit does not answer; calls wait until it does: check livekit.url and the network"
+            "LiveKit does not answer ({why}); calls wait until it does: check livekit.url and the network"
         );
     }
 }

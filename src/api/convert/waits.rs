@@ -206,9 +206,7 @@ mod tests {
         assert!(!late.contains("not before"), "{late}");
         let held = explain(&failed(Keep::Return, Rule::ContactReserved), NOW);
         assert!(
-            held.ends_with(
-                "asked last, at 1970-01-01T00:16:40Z: another attempt is calling this contact"
-            ),
+            held.ends_with("asked last, at 1970-01-01T00:16:40Z: another attempt has this contact"),
             "{held}"
         );
     }

@@ -74,11 +74,15 @@ pub(super) struct Sum {
     dry_run: bool,
     attempts: usize,
     prevented: i64,
+    /// Those of them that had been dialed.
+    stopped: i64,
     pending: i64,
     late: i64,
     states: BTreeMap<i32, usize>,
     /// Those in which somebody talks, and goes on.
     talking: usize,
+    /// Those that ring, or may, and go on.
+    ringing: usize,
     /// Those that wait for a person, whatever is asked of them.
     in_review: usize,
     /// Those that have gone further than the mode reaches; counted in a dry run.
@@ -94,10 +98,12 @@ impl Sum {
             dry_run,
             attempts: 0,
             prevented: 0,
+            stopped: 0,
             pending: 0,
             late: 0,
             states: BTreeMap::new(),
             talking: 0,
+            ringing: 0,
             in_review: 0,
             beyond: 0,
             shown: 0,
@@ -117,9 +123,11 @@ impl Sum {
             let (id, state) = (&attempt.attempt_id, state_name(attempt.state()));
             let beyond = !reaches(self.mode, attempt.state());
             let spared = beyond && (self.dry_run || attempt.result() == Told::TooLate);
-            if spared && attempt.state() == State::Answered {
-                self.talking += 1;
-            }
+            let rings = matches!(attempt.state(), State::Dialing | State::Uncertain);
+            self.talking += usize::from(spared && attempt.state() == State::Answered);
+            self.ringing += usize::from(spared && rings);
+            let had_rung = matches!(attempt.result(), Told::Stopped | Told::HungUp);
+            self.stopped += i64::from(had_rung);
             self.in_review += usize::from(attempt.state() == State::NeedsReview);
             if !self.dry_run {
                 lines.push(format!("{} {id} {state}", result_name(attempt.result())));
@@ -139,7 +147,8 @@ impl Sum {
         self.pending > 0
     }
 
-    /// `12 attempts: 10 prevented, 2 being stopped, 0 too late`, or of a dry run their states.
+    /// `12 attempts: 9 prevented, 1 stopped, 2 being stopped, 0 too late`, or of a dry run
+    /// their states. What was prevented was not dialed.
     pub(super) fn text(&self) -> String {
         let all = count(self.attempts);
         if self.attempts == 0 {
@@ -153,9 +162,15 @@ impl Sum {
             .collect();
         let states = states.join(", ");
         if !self.dry_run {
-            let (prevented, pending, late) = (self.prevented, self.pending, self.late);
+            let (pending, late) = (self.pending, self.late);
+            let prevented = self.prevented - self.stopped;
+            let stopped = match self.stopped {
+                0 => String::new(),
+                stopped => format!("{stopped} stopped, "),
+            };
             return format!(
-                "{all}: {prevented} prevented, {pending} being stopped, {late} too late; now {states}"
+                "{all}: {prevented} prevented, {stopped}{pending} being stopped, {late} too late; \
+                 now {states}"
             );
         }
         let rest = match self.attempts - self.shown {
@@ -177,6 +192,12 @@ impl Sum {
                 self.talking
             )
         });
+        let ringing = (self.ringing > 0).then(|| {
+            format!(
+                "{} of them ring or may ring; the same with --mode stop-ringing stops that",
+                self.ringing
+            )
+        });
         let in_review = (self.in_review > 0).then(|| {
             format!(
                 "{} of them stay NEEDS_REVIEW until a person says what became of them: `ringonce \
@@ -184,7 +205,11 @@ impl Sum {
                 self.in_review
             )
         });
-        let said: Vec<_> = talking.into_iter().chain(in_review).collect();
+        let said: Vec<_> = talking
+            .into_iter()
+            .chain(ringing)
+            .chain(in_review)
+            .collect();
         (!said.is_empty()).then(|| said.join("; "))
     }
 }
@@ -226,7 +251,7 @@ mod tests {
         };
         Page {
             attempt_ids: attempts.iter().map(|(id, ..)| (*id).to_owned()).collect(),
-            prevented_count: of(Told::Prevented),
+            prevented_count: of(Told::Prevented) + of(Told::Stopped),
             pending_count: of(Told::Pending),
             too_late_count: of(Told::TooLate),
             attempts: attempts
@@ -259,6 +284,25 @@ mod tests {
         assert!(sum.advice().unwrap().contains("--mode hang-up"));
         let none = Sum::new(Mode::StopRinging, false).text();
         assert_eq!(none, "0 attempts: nothing that is open matches");
+    }
+
+    #[test]
+    fn what_was_dialed_is_not_called_prevented_and_what_rings_on_is_said() {
+        let mut sum = Sum::new(Mode::BeforeDial, false);
+        sum.page(&page(&[
+            ("a1", Told::Prevented, State::Canceled),
+            ("a2", Told::Stopped, State::Canceled),
+            ("a3", Told::TooLate, State::Dialing),
+        ]));
+        assert!(
+            sum.text()
+                .starts_with("3 attempts: 1 prevented, 1 stopped, 0 being stopped, 1 too late;"),
+            "{}",
+            sum.text()
+        );
+        let said = sum.advice().unwrap();
+        assert!(said.contains("1 of them ring or may ring"), "{said}");
+        assert!(!said.contains("hang-up"), "{said}");
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub(super) struct Place {
     /// A header of the INVITE; may be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair::<Hidden>)]
     pub(super) sip_header: Vec<(String, Hidden)>,
-    /// The contact's time zone, as Europe/Berlin.
+    /// The contact's time zone, as Europe/Berlin; kept, and not yet read by any rule.
     #[arg(
         long,
         value_name = "ZONE",

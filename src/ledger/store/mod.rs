@@ -374,7 +374,11 @@ pub enum Failure {
     #[error("it is damaged: {0}")]
     Corrupt(String),
     /// It was replaced since it was opened.
-    #[error("it holds another history than when it was opened; restart")]
+    #[error(
+        "its file is gone, or holds another history than when it was opened; put back the one that \
+         belongs there if it was taken away, since a new one has no memory of what was dialed, \
+         and restart"
+    )]
     Epoch,
     /// A record is of a newer format than this program writes.
     #[error("the record {0} is of a newer format; use the newer program")]

@@ -119,8 +119,8 @@ impl Rule {
             Self::Number(NumberClass::Country) => {
                 "the number's country is not allowed (numbers.countries)"
             }
-            Self::ContactReserved => "another attempt is calling this contact",
-            Self::NumberInUse => "another attempt is calling this number",
+            Self::ContactReserved => "another attempt has this contact",
+            Self::NumberInUse => "another attempt has this number",
             Self::Pace => "the trunk or this process dials as fast as it may",
             Self::NextTry => {
                 "the last try failed before anything was dialed; the next one waits a little"
