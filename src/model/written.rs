@@ -40,30 +40,21 @@ pub fn has_number(text: &str) -> bool {
 /// Whether digits that begin as a word of their own may be a number; neither an address of IP
 /// version 4 nor a date with the hour of its time are.
 fn has_bare_number(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        if !is_word(byte) {
-            at += 1;
-            continue;
-        }
-        let end = end_of_digits(bytes, at);
-        let run = text.get(at..end).unwrap_or_default();
-        let is_time = bytes.get(end) == Some(&b':');
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut rest = text;
+    while let Some(begin) = rest.find(is_word) {
+        let word = &rest[begin..];
+        let (run, after) = word.split_at(end_of_digits(word));
+        let is_time = after.starts_with(':');
         let last = run.rfind(|c: char| !c.is_ascii_digit());
         let run = last.filter(|_| is_time).map_or(run, |last| &run[..last]);
         let is_host = run.parse::<std::net::Ipv4Addr>().is_ok();
-        if byte.is_ascii_digit()
-            && !bytes.get(end).is_some_and(is_word)
-            && !is_host
-            && digits(run).len() >= BARE_MIN
-        {
+        if !after.starts_with(is_word) && !is_host && digits(run).len() >= BARE_MIN {
             return true;
         }
-        // The rest of the word belongs to it: it may be an id.
-        let rest = bytes.iter().skip(end.max(at + 1));
-        at = end.max(at + 1) + rest.take_while(|byte| is_word(byte)).count();
+        // The rest of the word belongs to it, with what is hyphenated: it may be an id.
+        let end = after.find(|c: char| !is_word(c) && c != '-');
+        rest = &after[end.unwrap_or(after.len())..];
     }
     false
 }
@@ -87,20 +78,21 @@ pub fn is_address(text: &str) -> bool {
 
 /// Where the numbers of a text are, their `+` included.
 fn numbers(text: &str, bare: bool) -> Vec<Range<usize>> {
-    let bytes = text.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let plus = *byte == b'+';
-        if !(plus || bare && byte.is_ascii_digit()) {
-            at += 1;
+    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        // The second is the wide one of East Asian writing (U+FF0B).
+        let plus = matches!(c, '+' | '\u{ff0b}');
+        let begin = at + if plus { c.len_utf8() } else { 0 };
+        let end = begin + text.get(begin..).map_or(0, end_of_digits);
+        if !(plus || bare && c.is_ascii_digit()) || end == begin {
+            at += c.len_utf8();
             continue;
         }
-        let end = end_of_digits(bytes, at + usize::from(plus));
         if digits(text.get(at..end).unwrap_or_default()).len() >= DIGITS_MIN {
             found.push(at..end);
         }
-        at = end.max(at + 1);
+        at = end;
     }
     found
 }
@@ -109,17 +101,29 @@ fn digits(text: &str) -> String {
     text.chars().filter(char::is_ascii_digit).collect()
 }
 
-/// Where a number ends: people write it with spaces, dots, dashes and brackets.
-fn end_of_digits(bytes: &[u8], begin: usize) -> usize {
-    let mut end = begin;
-    for (at, byte) in bytes.iter().enumerate().skip(begin) {
-        match byte {
-            b'0'..=b'9' => end = at + 1,
-            b' ' | b'-' | b'.' | b'(' | b')' => {}
-            _ => break,
+/// Where a number ends at whose beginning the text is; zero if there is none.
+fn end_of_digits(text: &str) -> usize {
+    let mut end = 0;
+    for (at, c) in text.char_indices() {
+        if c.is_ascii_digit() {
+            end = at + 1;
+        } else if !groups(c) {
+            break;
         }
     }
     end
+}
+
+/// Whether people put this between the digits of a number, or between its `+` and them: spaces
+/// and dashes of all kinds, also such as nobody sees, dots, strokes and brackets.
+fn groups(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(
+            c,
+            '-' | '.' | '/' | '(' | ')' | '[' | ']' | '\u{ad}' | '\u{b7}'
+            | '\u{200b}'..='\u{200f}' | '\u{2010}'..='\u{2015}' | '\u{2022}' | '\u{2060}'
+            | '\u{2212}' | '\u{feff}'
+        )
 }
 
 #[cfg(test)]
@@ -137,6 +141,12 @@ mod tests {
             "record of 202-555-0186",
             "(202) 555-0186 is another's",
             "1-202-555-0186",
+            "2025550186-",
+            "0044 20 7946 0186",
+            "+49 (0)30 / 12 34 56",
+            "+1\u{a0}202\u{2011}555\u{2011}0186",
+            "\u{ff0b}\u{200b}12025550186",
+            "tel:202\u{a0}555\u{a0}0186",
             "0170 1234567",
             "since 2026-11-29 2025550186",
         ] {

@@ -1,6 +1,7 @@
 //! What a finding makes of an attempt: one pure decision, for the answer to a dial, for a
 //! try that failed before it, and for what the reconciler found.
 
+mod answered;
 mod contradicted;
 mod failed;
 mod late;
@@ -13,8 +14,7 @@ use crate::config::Config;
 use crate::ledger::record::{Contact, Number, Room, RoomCause, attempt_key, keys_of};
 use crate::ledger::{Change, Decision, Error, Ledger, View};
 use crate::model::attempt::{
-    Answered, Attempt, Cause, EndCause, Event, Outcome, Resolution, ReviewCause, Settled, Stop,
-    StopWhy,
+    Attempt, Cause, EndCause, Event, Outcome, Resolution, ReviewCause, Settled, StopWhy,
 };
 use crate::model::disposition::{Disposition, Rang};
 use crate::model::id::{AttemptId, SessionId, Workspace};
@@ -257,44 +257,6 @@ impl<'a> Settling<'a> {
             Finding::Unresolved => self.unresolved(),
             Finding::Resolved(as_what) => self.resolved(as_what),
         }
-    }
-
-    fn answered(mut self, leg: Leg) -> Decided {
-        let (now, evidence) = (self.now, self.evidence.clone());
-        if let Some(placed) = &mut self.attempt.placed {
-            placed.answer = Some(Answered {
-                at: now,
-                leg,
-                proof: evidence,
-            });
-        }
-        self.contact.held.last_answer = Some(now);
-        self.number.held.last_answer = Some(now);
-        self.end(Disposition::Answered, true);
-        if let Some(settled) = &mut self.attempt.settled {
-            settled.rang = Rang::Rang;
-        }
-        if let Some(stop) = self.attempt.stop.clone() {
-            return self.hung_up(&stop);
-        }
-        self.attempt.look_at = Some(now.plus(self.settler.config.reconcile.answered_look));
-        self.apply_alive(Event::Answer)
-    }
-
-    /// Answered while a stop was recorded: the room is being deleted, so it is over. Whether
-    /// the deletion has reached the phone is not known here, and until then the person talks:
-    /// whoever waits for this contact would ring beside it, so it stays held as after silence.
-    fn hung_up(mut self, stop: &Stop) -> Decided {
-        let (end, cause) = match stop.why {
-            StopWhy::Cancel => (EndCause::Canceled, RoomCause::Canceled),
-            StopWhy::AgentLost => (EndCause::AgentLost, RoomCause::AgentLost),
-            StopWhy::Maximum => (EndCause::Maximum, RoomCause::Maximum),
-        };
-        if let Some(settled) = &mut self.attempt.settled {
-            settled.end_cause = Some(end);
-        }
-        let until = self.now.plus(self.settler.config.dial.hold_after_silence);
-        self.apply(Event::End, cause, Some(until))
     }
 
     fn not_connected(mut self, end: NotConnected) -> Decided {

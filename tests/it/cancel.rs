@@ -312,6 +312,39 @@ async fn a_cancel_that_hangs_up_reaches_who_talks_before_the_dial_is_answered() 
     is_clean(&lab, &alive).await;
 }
 
+/// The look that settles it reads the attempt first and the room after that, and the person
+/// cancels in between or about then.
+#[tokio::test(start_paused = true)]
+async fn nobody_is_called_hung_up_before_a_deletion_has_met_them() {
+    for moment in 0..12 {
+        let lab = Lab::new(1);
+        let alive = lab.node().await;
+        lab.fault(Fault::on("lose_reply", "CreateSIPParticipant"));
+        lab.fault(Fault {
+            millis: Some(400),
+            times: Some(10_000),
+            ..Fault::on("slow", "ListParticipants")
+        });
+        alive.place(lab.call("a", ANSWERS)).await;
+        until_status(&lab, "active").await;
+        let settles = alive.until_state("a", State::Answered);
+        let known = tokio::time::timeout(Duration::from_millis(100 * moment), settles).await;
+        let asked = now(&alive, "a", Mode::HangUp).await;
+        assert_eq!(asked, CancelResult::Pending, "{known:?}");
+        let attempt = alive.until_state("a", State::Ended).await;
+        assert_eq!(CancelResult::of(&attempt), CancelResult::HungUp);
+        assert_ne!(
+            status(&lab).as_deref(),
+            Some("active"),
+            "at moment {moment}"
+        );
+        let asked = attempt.stop.clone().unwrap().at;
+        let took = attempt.settled.clone().unwrap().at.since(asked);
+        assert!(took < Duration::from_secs(5), "{took:?} at moment {moment}");
+        is_clean(&lab, &alive).await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_was_answered_is_not_called_canceled_by_the_answer_of_a_dial_that_was_put_out() {
     let lab = Lab::new(1);

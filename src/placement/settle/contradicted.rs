@@ -24,7 +24,8 @@ impl Settler {
             State::NotConnected | State::NotDialed | State::Canceled
                 if !attempt.history.iter().any(|t| t.evidence.ends_with(told)) =>
             {
-                Some((Finding::Answered(leg.clone()), told.to_owned()))
+                // Seen, and not answered by a dial: a stop that was recorded ends nothing of it.
+                Some((Finding::Adopted(leg.clone()), told.to_owned()))
             }
             State::Queued
             | State::Deferred

@@ -2,32 +2,21 @@
 
 use super::{Decided, Settling};
 use crate::ledger::record::RoomCause;
-use crate::model::attempt::{
-    Answered, Cause, EndCause, Event, Mode, Resolution, ReviewCause, Settled, StopWhy,
-};
+use crate::model::attempt::{Answered, Cause, EndCause, Event, Resolution, ReviewCause, Settled};
 use crate::model::disposition::{Disposition, Rang};
 use crate::model::verdict::Leg;
 
 impl Settling<'_> {
-    /// The callee's leg was seen alive: the placement marker, with its proof.
+    /// The callee's leg was seen alive: the placement marker, with its proof. A stop that hangs
+    /// up may have been recorded since it was seen. Nobody has carried it out then, so the call
+    /// goes on until a deletion has met it; it is not called hung up before.
     pub(super) fn adopted(mut self, leg: Leg) -> Decided {
         // Nothing was hung up: a stop that reaches ringing alone came too late.
-        let spares = self
-            .attempt
-            .stop
-            .as_ref()
-            .is_some_and(|stop| match stop.why {
-                StopWhy::Cancel => self
-                    .attempt
-                    .cancel
-                    .as_ref()
-                    .is_none_or(|cancel| cancel.mode != Mode::HangUp),
-                StopWhy::AgentLost | StopWhy::Maximum => false,
-            });
-        if spares {
+        if !self.attempt.hangs_up() {
             self.attempt.stop = None;
         }
-        self.answered(leg)
+        self.placed(leg);
+        self.goes_on()
     }
 
     /// The callee answered, and that is over.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use ringonce::admission::cancel::CancelCommand;
 use ringonce::inbox::{Counted, Inbox};
 use ringonce::lab::platform::{Behaviour, Fault, Settings};
 use ringonce::lab::world::Hears;
-use ringonce::model::attempt::{EndCause, State};
+use ringonce::model::attempt::{Attempt, EndCause, Mode, State};
 use ringonce::model::disposition::Disposition;
 use ringonce::model::id::{Nonce, Partition, SessionId};
 use ringonce::provider::RoutingMetadata;
@@ -251,31 +252,53 @@ async fn a_call_that_the_store_does_not_know_is_not_dialed_again() {
     }
 }
 
+/// Ends without an answer: by the carrier, or by a cancel while it rings.
+async fn ends_unanswered(alive: &Alive, lab: &Lab, canceled: bool) -> Attempt {
+    if !canceled {
+        alive.place(lab.call("a", BUSY)).await;
+        return alive.until_settled("a").await;
+    }
+    alive.place(lab.call("a", RINGS)).await;
+    alive.until_state("a", State::Dialing).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let command = CancelCommand {
+        workspace: workspace(),
+        attempt: "a".parse().unwrap(),
+        mode: Mode::HangUp,
+        allow_missing: false,
+        reason: String::new(),
+        requested_by: String::new(),
+    };
+    alive.node.admission().cancel(&command).await.unwrap();
+    alive.until_state("a", State::Canceled).await
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_told_after_an_end_without_one_is_kept_beside_it_once() {
-    let (lab, alive) = told(|_| {}).await;
-    alive.place(lab.call("a", BUSY)).await;
-    let over = alive.until_settled("a").await;
-    let placed = over.placed.as_ref().unwrap();
-    let mut left = event("EV_1", placed.room.as_str(), "");
-    left["event"] = "participant_left".into();
-    left["participant"] = json!({
-        "sid": "PA_late",
-        "identity": placed.session.identity(),
-        "kind": "SIP",
-        "disconnectReason": "CLIENT_INITIATED",
-        "attributes": {"sip.callID": "SCL_9", "sip.callStatus": "hangup"},
-    });
-    for id in ["EV_1", "EV_2"] {
-        left["id"] = id.into();
-        assert_eq!(post(&lab, &alive, &left).await, 200);
-        let after = alive.attempt("a").await;
-        assert_eq!((after.state, &after.settled), (over.state, &over.settled));
-        let contradicting = after
-            .history
-            .iter()
-            .filter(|entry| entry.evidence.starts_with("contradicting"));
-        assert_eq!(contradicting.count(), 1, "{id}");
+    for canceled in [false, true] {
+        let (lab, alive) = told(|_| {}).await;
+        let over = ends_unanswered(&alive, &lab, canceled).await;
+        let placed = over.placed.as_ref().unwrap();
+        let mut left = event("EV_1", placed.room.as_str(), "");
+        left["event"] = "participant_left".into();
+        left["participant"] = json!({
+            "sid": "PA_late",
+            "identity": placed.session.identity(),
+            "kind": "SIP",
+            "disconnectReason": "CLIENT_INITIATED",
+            "attributes": {"sip.callID": "SCL_9", "sip.callStatus": "hangup"},
+        });
+        for id in ["EV_1", "EV_2"] {
+            left["id"] = id.into();
+            assert_eq!(post(&lab, &alive, &left).await, 200);
+            let after = alive.attempt("a").await;
+            assert_eq!((after.state, &after.settled), (over.state, &over.settled));
+            let contradicting = after
+                .history
+                .iter()
+                .filter(|entry| entry.evidence.starts_with("contradicting"));
+            assert_eq!(contradicting.count(), 1, "{id}, canceled: {canceled}");
+        }
     }
 }
 
