@@ -120,7 +120,7 @@ async fn a_service_whose_store_was_taken_away_is_not_serving_until_it_is_back() 
     );
     let server = stack.server().to_owned();
     let status = stack.run(&["status", "--server", &server]);
-    let said = "THE STORE TAKES NOTHING, AND NOTHING IS PLACED: it holds another history";
+    let said = "THE STORE TAKES NOTHING, AND NOTHING IS PLACED: its file is gone";
     assert!(status.stdout.contains(said), "{status:?}");
     let said = stack.serve.said("event", "health.not_serving").await;
     assert_eq!(said["level"], "ERROR");
