@@ -72,12 +72,7 @@ async fn one(
     rate: f64,
     act: Act,
 ) -> Result<Done, Error> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a few thousand"
-    )]
-    let count = (rate * plan.block.as_secs_f64()).max(1.0) as u64;
+    let count = load::count(rate, plan.block);
     let done = load::open(ground, stand.take(count), count, rate, act).await?;
     no_rooms(stand).await?;
     Ok(done)

@@ -71,6 +71,16 @@ pub(super) fn late_ms(done: &Done, part: f64) -> f64 {
     share(&late, part)
 }
 
+/// How many there are in `span` at `rate` a second; one at least.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "some ten thousand"
+)]
+pub(super) fn count(rate: f64, span: Duration) -> u64 {
+    (rate * span.as_secs_f64()).max(1.0) as u64
+}
+
 /// Does `act` for one number after the other, `in_flight` at once, for `span`.
 pub(super) async fn closed(
     ground: &Ground,

@@ -80,7 +80,7 @@ pub(super) async fn measure(
         Some(Target::AtMost(1.0)),
     );
     add(("cpu of serve, all applied", "µs each"), cpu, None);
-    steady.tell(report);
+    steady.tell(plan.webhook_rate, report);
     Ok(())
 }
 
@@ -91,7 +91,6 @@ struct Steady {
     p50: Vec<f64>,
     p99: Vec<f64>,
     late: Vec<f64>,
-    rate: Vec<f64>,
 }
 
 impl Steady {
@@ -102,25 +101,19 @@ impl Steady {
         stand: &Stand,
         act: Act,
     ) -> Result<(), Error> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "some ten thousand"
-        )]
-        let count = (plan.webhook_rate * plan.block.as_secs_f64()).max(1.0) as u64;
+        let count = load::count(plan.webhook_rate, plan.block);
         let done = load::open(ground, stand.take(count), count, plan.webhook_rate, act).await?;
         all_read(stand).await?;
         self.count += done.count();
         self.p50.push(load::share_ms(&done, 0.5));
         self.p99.push(load::share_ms(&done, 0.99));
         self.late.push(load::late_ms(&done, 0.99));
-        self.rate.push(plan.webhook_rate);
         Ok(())
     }
 
-    fn tell(self, report: &mut Report) {
+    fn tell(self, rate: f64, report: &mut Report) {
         let mut add = |name, values, target| report.add(SECTION, name, self.count, values, target);
-        add(("steady load", "1/s"), self.rate, None);
+        add(("steady load", "1/s"), vec![rate], None);
         add(("time at it, p50", "ms"), self.p50, None);
         let target = Some(Target::AtMost(20.0));
         add(("time at it, p99", "ms"), self.p99, target);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Decided, Settling};
 use crate::ledger::record::RoomCause;
-use crate::model::attempt::{Answered, EndCause, Event, Stop, StopWhy};
+use crate::model::attempt::{Answered, EndCause, Event, Settled, Stop, StopWhy};
 use crate::model::disposition::{Disposition, Rang};
 use crate::model::verdict::Leg;
 
@@ -18,11 +18,11 @@ impl Settling<'_> {
         }
     }
 
-    /// The placement marker.
+    /// The placement marker; the first one stays.
     pub(super) fn placed(&mut self, leg: Leg) {
         let (now, evidence) = (self.now, self.evidence.clone());
         if let Some(placed) = &mut self.attempt.placed {
-            placed.answer = Some(Answered {
+            placed.answer.get_or_insert(Answered {
                 at: now,
                 leg,
                 proof: evidence,
@@ -30,10 +30,7 @@ impl Settling<'_> {
         }
         self.contact.held.last_answer = Some(now);
         self.number.held.last_answer = Some(now);
-        self.end(Disposition::Answered, true);
-        if let Some(settled) = &mut self.attempt.settled {
-            settled.rang = Rang::Rang;
-        }
+        self.attempt.settled = Some(Settled::new(Disposition::Answered, Rang::Rang, true, now));
     }
 
     /// Somebody talks. A stop that is recorded yet is to be carried out: at once.

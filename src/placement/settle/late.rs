@@ -2,7 +2,7 @@
 
 use super::{Decided, Settling};
 use crate::ledger::record::RoomCause;
-use crate::model::attempt::{Answered, Cause, EndCause, Event, Resolution, ReviewCause, Settled};
+use crate::model::attempt::{Cause, EndCause, Event, Resolution, ReviewCause, Settled};
 use crate::model::disposition::{Disposition, Rang};
 use crate::model::verdict::Leg;
 
@@ -21,22 +21,7 @@ impl Settling<'_> {
 
     /// The callee answered, and that is over.
     pub(super) fn was_answered(mut self, leg: Leg, why: EndCause) -> Decided {
-        let (now, evidence) = (self.now, self.evidence.clone());
-        if let Some(placed) = &mut self.attempt.placed {
-            placed.answer.get_or_insert(Answered {
-                at: now,
-                leg,
-                proof: evidence,
-            });
-        }
-        self.contact.held.last_answer = Some(now);
-        self.number.held.last_answer = Some(now);
-        self.attempt.settled = Some(Settled::new(
-            Disposition::Answered,
-            Rang::Rang,
-            true,
-            self.now,
-        ));
+        self.placed(leg);
         self.over(why)
     }
 
