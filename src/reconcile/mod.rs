@@ -271,7 +271,13 @@ impl Reconciler {
                 event = "livekit.recovered",
                 %since,
                 lasted_s = now.since(since).as_secs(),
-                "LiveKit answers again; what waited for it is looked at now"
+                "LiveKit answers again; what waited for it is looked at now{}",
+                // Whoever reads this line alone must not take it for calls.
+                if self.rooms.client().clocks_differ() {
+                    ", and nothing is dialed: its clock is not this host's (livekit.clock)"
+                } else {
+                    ""
+                }
             ),
             None => {}
         }

@@ -1,9 +1,9 @@
 //! `ringonce serve`: a node, its store, and the listeners around it.
 
+mod address;
 mod signals;
 mod stores;
 
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,8 +25,9 @@ use crate::runtime::clock::{Clock, SystemClock};
 use crate::runtime::ids::{Ids, RandomIds};
 use crate::runtime::tasks::Tasks;
 use crate::telemetry::logs;
+use address::Address;
 use signals::Signals;
-use stores::Unopened;
+use stores::{Opened, Unopened};
 
 /// Serves `ringonce` until SIGTERM or SIGINT, then lets the dials settle.
 #[derive(Debug, clap::Args)]
@@ -67,17 +68,8 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let signals = Signals::listen()?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let ids: Arc<dyn Ids> = Arc::new(RandomIds::from_os());
-    let opened = match stores::open(&config, clock.as_ref(), ids.as_ref()) {
+    let (opened, listener, webhooks) = match open(&config, clock.as_ref(), ids.as_ref()) {
         Ok(opened) => opened,
-        Err(unopened) => return Ok(unopened.say()),
-    };
-    let listening = async {
-        let listener = listen(config.listen.grpc, "listen.grpc", "--listen").await?;
-        let hooks = listen(config.listen.webhook, "listen.webhook", "--webhook-listen").await?;
-        Ok::<_, Unopened>((listener, hooks))
-    };
-    let (listener, webhooks) = match listening.await {
-        Ok(listeners) => listeners,
         Err(unopened) => return Ok(unopened.say()),
     };
     let (address, webhook) = (listener.local_addr()?, webhooks.local_addr()?);
@@ -115,18 +107,18 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     serve(listener, parts, &node, &config, signals).await
 }
 
-/// Listens on an address of the configuration. One that another process has may be free in a
-/// moment, and ends as a store that is held does; any other reason is one to change it.
-async fn listen(address: SocketAddr, key: &str, flag: &str) -> Result<TcpListener, Unopened> {
-    TcpListener::bind(address).await.map_err(|error| {
-        let (code, remedy) = if error.kind() == ErrorKind::AddrInUse {
-            (output::UNREACHABLE, "free it, or name another")
-        } else {
-            (config::EXIT_CONFIG, "name another")
-        };
-        let text = format!("failed to listen on {address} ({key}); {remedy} by {flag} or {key}");
-        Unopened::new(anyhow::Error::new(error).context(text), code)
-    })
+/// Opens the store and both sockets. The addresses are taken first, since a store is made where
+/// there is none: one that did not start leaves nothing behind. Nobody can connect before the
+/// store is open.
+fn open(
+    config: &Config,
+    clock: &dyn Clock,
+    ids: &dyn Ids,
+) -> Result<(Opened, TcpListener, TcpListener), Unopened> {
+    let grpc = Address::take(config.listen.grpc, "listen.grpc", "--listen")?;
+    let webhook = Address::take(config.listen.webhook, "listen.webhook", "--webhook-listen")?;
+    let opened = stores::open(config, clock, ids)?;
+    Ok((opened, grpc.listen()?, webhook.listen()?))
 }
 
 /// Serves until a signal, then drains: nothing new is admitted, dials settle, whoever waits

@@ -113,6 +113,7 @@ async fn an_address_that_cannot_be_used_is_named_with_the_remedy() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let home = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}/data/ringonce.db", home.path().display());
     let free = "127.0.0.1:0";
     // TEST-NET-1 (RFC 5737) is no host's.
     for (flag, key, address, code) in [
@@ -127,7 +128,7 @@ async fn an_address_that_cannot_be_used_is_named_with_the_remedy() {
         let words = [
             "serve",
             "--store",
-            "memory",
+            store.as_str(),
             flag,
             address,
             other,
@@ -144,6 +145,8 @@ async fn an_address_that_cannot_be_used_is_named_with_the_remedy() {
         for said in [address, &format!("{flag} or {key}")] {
             assert!(ran.stderr.contains(said), "{said}: {ran:?}");
         }
+        let left = fs::read_dir(home.path()).unwrap().count();
+        assert_eq!(left, 0, "it did not start, and made no store: {ran:?}");
     }
 }
 

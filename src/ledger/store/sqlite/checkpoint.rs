@@ -3,7 +3,9 @@
 //! Passively: it waits for nobody and nobody waits for it. Under load without a pause it
 //! never catches up with the writer, and the log would grow without end; so beyond
 //! [`HARD`] times the soft limit the writer moves the small rest itself, between two
-//! groups, after which it begins the log anew.
+//! groups, after which it begins the log anew. One of the two moves at a time: SQLite sends
+//! the second away, so the writer waits its [`Turn`], or a checkpointer that is slow with its
+//! `fsync` would let the log grow past that.
 //!
 //! The log must not fill the disk either. It is given back only once all of it is in the file,
 //! and the file has to grow for that: on a disk that the log alone has filled, nothing could
@@ -12,6 +14,7 @@
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -33,12 +36,32 @@ const AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Pressure {
     poke: SyncSender<()>,
+    turn: Turn,
     soft: i64,
     disk: Disk,
     /// When the log may be given back again, after that was in vain.
     again: Option<Instant>,
     /// How often it was.
     vain: Streak,
+}
+
+/// Whose turn it is to move the log.
+#[derive(Debug, Clone, Default)]
+struct Turn(Arc<Mutex<()>>);
+
+impl Turn {
+    /// Does it once nobody else moves the log. It guards no data, so a panic in it spoils none.
+    fn take<T>(&self, act: impl FnOnce() -> T) -> T {
+        let _held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        act()
+    }
+}
+
+/// The checkpointer's end.
+#[derive(Debug)]
+pub(super) struct Pokes {
+    pokes: Receiver<()>,
+    turn: Turn,
 }
 
 /// Pages in the log, and how many of them are in the file already.
@@ -55,16 +78,18 @@ impl Log {
 
 impl Pressure {
     /// And the other end, for the checkpointer. One poke waits at most; more say nothing new.
-    pub(super) fn new(pages: u32, disk: Disk) -> (Self, Receiver<()>) {
+    pub(super) fn new(pages: u32, disk: Disk) -> (Self, Pokes) {
         let (poke, pokes) = sync_channel(1);
+        let turn = Turn::default();
         let pressure = Self {
             poke,
+            turn: turn.clone(),
             soft: i64::from(pages.max(1)),
             disk,
             again: None,
             vain: Streak::default(),
         };
-        (pressure, pokes)
+        (pressure, Pokes { pokes, turn })
     }
 
     /// Called by the writer between two groups.
@@ -78,7 +103,7 @@ impl Pressure {
         if left > 0 && (self.disk.tight(log.pages)).is_some_and(|free| left >= FEW || free < few) {
             let _whole = self.give_back(conn);
         } else if log.pages >= self.soft.saturating_mul(HARD) {
-            moved(checkpoint(conn, "PRAGMA wal_checkpoint(PASSIVE)"));
+            self.turn.take(|| passive(conn));
         } else if left >= self.soft {
             // Full: it has been poked already. Closed: the store closes.
             let _poked = self.poke.try_send(());
@@ -99,7 +124,7 @@ impl Pressure {
         if self.again.is_some_and(|again| Instant::now() < again) {
             return false;
         }
-        let end = truncate(conn);
+        let end = self.turn.take(|| truncate(conn));
         let whole = end.as_ref().is_ok_and(Log::is_moved);
         match end {
             Ok(_) => {
@@ -133,10 +158,15 @@ pub(super) fn growth(conn: &Connection, path: &Path) -> Option<u64> {
 }
 
 /// Works until the writer is gone.
-pub(super) fn run(conn: &Connection, pokes: &Receiver<()>) {
+pub(super) fn run(conn: &Connection, Pokes { pokes, turn }: &Pokes) {
     while pokes.recv().is_ok() {
-        moved(checkpoint(conn, "PRAGMA wal_checkpoint(PASSIVE)"));
+        turn.take(|| passive(conn));
     }
+}
+
+/// Moves what nobody reads any more; waits for nobody.
+fn passive(conn: &Connection) {
+    moved(checkpoint(conn, "PRAGMA wal_checkpoint(PASSIVE)"));
 }
 
 /// Moves the whole log into the file, at the end. SQLite does so when the last connection
