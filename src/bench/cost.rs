@@ -1,5 +1,8 @@
-//! What webhooks add to the time of a placement, at half the load that it can carry: two
-//! services, of which one is told everything, measured in turn.
+//! What webhooks add to the time of a placement, at half the load that it can carry: three
+//! services, measured in turn. The platform of the first sends none, that of the second sends
+//! them to somebody who throws them away, and the third is told everything. On one host the
+//! platform takes its processor time from the service, so the second tells the sender's share
+//! from the service's own.
 
 use super::load::{self, Act, Callee, Done};
 use super::placements::{float, no_rooms};
@@ -23,6 +26,12 @@ impl Blocks {
         self.p50.push(load::share_ms(done, 0.5));
         self.p99.push(load::share_ms(done, 0.99));
     }
+
+    /// By how many percent the last one took longer than the last of `others`.
+    fn above(&self, others: &Self) -> f64 {
+        let last = |blocks: &Self| blocks.p50.last().copied().unwrap_or_default();
+        (last(self) / last(others).max(1e-9) - 1.0) * 100.0
+    }
 }
 
 pub(super) async fn measure(
@@ -31,24 +40,28 @@ pub(super) async fn measure(
     report: &mut Report,
 ) -> Result<(), Error> {
     let quiet = Stand::start(ground, Kind::Plain).await?;
+    let unheard = Stand::start(ground, Kind::Unheard).await?;
     let told = Stand::start(ground, Kind::Told).await?;
     let act = |stand: &Stand| {
         let (clients, now) = (stand.clients(), ground.clock.now());
         load::placing(clients, Callee::Busy, proto::Wait::DialOver, plan.ring, now)
     };
-    let (without, with) = (act(&quiet), act(&told));
-    // What it can carry, with webhooks: half of that is the load of both.
+    let (without, thrown, with) = (act(&quiet), act(&unheard), act(&told));
+    // What it can carry, with webhooks: half of that is the load of all.
     let (numbers, in_flight) = (told.numbers(), plan.in_flight);
     let most = load::closed(ground, numbers, in_flight, plan.block, with.clone()).await?;
     no_rooms(&told).await?;
     let rate = most.rate() / 2.0;
     one(ground, plan, &quiet, rate, without.clone()).await?;
-    let (mut bare, mut full, mut added) = (Blocks::default(), Blocks::default(), Vec::new());
+    one(ground, plan, &unheard, rate, thrown.clone()).await?;
+    let (mut bare, mut sent, mut full) = (Blocks::default(), Blocks::default(), Blocks::default());
+    let (mut added, mut own) = (Vec::new(), Vec::new());
     for _ in 0..plan.blocks {
         bare.take(&one(ground, plan, &quiet, rate, without.clone()).await?);
+        sent.take(&one(ground, plan, &unheard, rate, thrown.clone()).await?);
         full.take(&one(ground, plan, &told, rate, with.clone()).await?);
-        let last = |blocks: &Blocks| blocks.p50.last().copied().unwrap_or_default();
-        added.push((last(&full) / last(&bare).max(1e-9) - 1.0) * 100.0);
+        added.push(full.above(&bare));
+        own.push(full.above(&sent));
     }
     let heard = told.status().await?.webhooks.unwrap_or_default();
     let kept = heard.counts.get("kept").copied().unwrap_or_default();
@@ -56,9 +69,22 @@ pub(super) async fn measure(
     let mut add = |name, count, values, target| report.add(SECTION, name, count, values, target);
     let target = Some(Target::AtMost(10.0));
     add(("added by webhooks, p50", "%"), full.count, added, target);
+    add(("added by hearing them, p50", "%"), full.count, own, None);
     add(("without webhooks, p50", "ms"), bare.count, bare.p50, None);
+    add(
+        ("webhooks thrown away, p50", "ms"),
+        sent.count,
+        sent.p50,
+        None,
+    );
     add(("with webhooks, p50", "ms"), full.count, full.p50, None);
     add(("without webhooks, p99", "ms"), bare.count, bare.p99, None);
+    add(
+        ("webhooks thrown away, p99", "ms"),
+        sent.count,
+        sent.p99,
+        None,
+    );
     add(("with webhooks, p99", "ms"), full.count, full.p99, None);
     add(("half load", "1/s"), full.count, vec![rate], None);
     add(("webhooks kept", "count"), kept, vec![float(kept)], None);

@@ -22,6 +22,7 @@ mod replays;
 mod report;
 mod ringing;
 mod settle;
+mod sink;
 mod stand;
 mod start;
 mod uncertain;

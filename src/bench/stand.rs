@@ -10,6 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use serde::de::DeserializeOwned;
 use tonic::transport::Channel;
 
+use super::sink::Sink;
 use super::{Error, Ground, measure};
 use crate::api::proto;
 use crate::api::proto::operations_service_client::OperationsServiceClient;
@@ -60,6 +61,8 @@ pub(super) enum Kind {
     Tls,
     /// The same, and it sends webhooks to the service.
     Told,
+    /// The same, and it sends them to somebody who throws them away.
+    Unheard,
     /// A platform that takes the times of a real one, with short horizons and no webhooks.
     Quick,
 }
@@ -72,6 +75,7 @@ pub(super) type Client = PlacementServiceClient<Channel>;
 pub(super) struct Stand {
     // Held, since it ends with its owner.
     _sandbox: Sandbox,
+    _sink: Option<Sink>,
     pub(super) serve: Serve,
     pub(super) folder: Folder,
     setup: ServeSetup,
@@ -92,11 +96,16 @@ impl Stand {
         fs::write(&quick, QUICK)?;
         let webhook = (kind == Kind::Told).then(free_address).transpose()?;
         let webhook = webhook.map(|at| at.to_string());
-        let told = webhook.as_deref().map(webhook_url);
+        let sink = match kind {
+            Kind::Unheard => Some(Sink::start(ground).await?),
+            Kind::Plain | Kind::Tls | Kind::Told | Kind::Quick => None,
+        };
+        let thrown = sink.as_ref().map(|sink| sink.address().to_string());
+        let told = (webhook.as_deref().or(thrown.as_deref())).map(webhook_url);
         let mut setup = ServeSetup {
             config: match kind {
                 Kind::Quick => vec![quick, config],
-                Kind::Plain | Kind::Tls | Kind::Told => vec![config],
+                Kind::Plain | Kind::Tls | Kind::Told | Kind::Unheard => vec![config],
             },
             webhook_listen: webhook,
             store: Some(folder.store("bench.db")),
@@ -108,7 +117,7 @@ impl Stand {
         let certificate = certificate.display().to_string();
         let key = key.display().to_string();
         let mut flags = match kind {
-            Kind::Plain | Kind::Tls | Kind::Told => vec!["--load"],
+            Kind::Plain | Kind::Tls | Kind::Told | Kind::Unheard => vec!["--load"],
             Kind::Quick => vec!["--token-leeway", "2s"],
         };
         if let Some(url) = &told {
@@ -128,6 +137,7 @@ impl Stand {
         let serve = Serve::start(&ground.program, &folder, &setup).await?;
         let mut stand = Self {
             _sandbox: sandbox,
+            _sink: sink,
             serve,
             folder,
             setup,
