@@ -235,6 +235,7 @@ impl Placement {
             room,
             cause,
         } = *failed;
+        let failure = self.blamed(failure);
         self.log_failed(of, failure).await;
         let mut gone = None;
         if let Some(mut open) = room {
@@ -263,6 +264,15 @@ impl Placement {
         if let Some((room, cause)) = gone {
             self.record_gone(&room, cause, None).await;
         }
+    }
+
+    /// What a try failed of: a LiveKit whose clock is off takes no token, however good the key
+    /// is, and says no more than that it refuses.
+    fn blamed(&self, failure: TryFailure) -> TryFailure {
+        if failure == TryFailure::CredentialsRefused && self.rooms.client().clocks_differ() {
+            return TryFailure::PlatformClock;
+        }
+        failure
     }
 
     /// Settles, again and again while the store refuses: the finding must not be lost while

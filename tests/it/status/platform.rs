@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ringonce::lab::platform::Fault;
 use ringonce::model::attempt::State;
+use ringonce::model::disposition::Disposition;
 use ringonce::node::health::Trouble;
 use tokio::time::sleep;
 
@@ -139,6 +140,8 @@ async fn a_clock_that_is_off_is_said_loudly_and_uses_up_no_try() {
         assert!(tries > 5, "it was tried {tries} times");
         let over = alive.attempt(&ends).await;
         assert_eq!(over.state, State::NotDialed, "{over:?}");
+        let told = over.settled.as_ref().map(|settled| settled.disposition);
+        assert_eq!(told, Some(Disposition::PlatformClock), "{over:?}");
         let clock = alive.node.status().platform.clock.unwrap();
         assert!(clock.is_too_far(), "{clock:?}");
         assert!(
