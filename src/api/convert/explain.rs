@@ -76,8 +76,9 @@ fn uncertain(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
     let horizon = attempt.placed.as_ref().and_then(Placed::horizon);
     let when = match (horizon, settles) {
         (Some(horizon), _) if now < horizon => format!(
-            "evidence is looked for, and settles it soon after {horizon}, when LiveKit can no \
-             longer start the call, at the latest"
+            "evidence is looked for; at the latest soon after {horizon}, when LiveKit can no longer \
+             start the call, it is settled or a person is asked, unless LiveKit does not say then \
+             what there is"
         ),
         (horizon, Some(next)) if next < now => {
             let due = horizon.map_or(next, |horizon| horizon.max(next));
@@ -92,9 +93,13 @@ fn uncertain(attempt: &Attempt, settles: Option<Time>, now: Time) -> String {
                 )
             }
         }
+        // A look after the horizon has put the next one of the ledger off: it was answered, and
+        // said nothing that counts.
         (_, Some(next)) => format!(
-            "LiveKit can no longer start the call, and as soon as it says what there is that \
-             settles it; if it stays silent, a person is asked soon after {next}"
+            "LiveKit can no longer start the call, and what it says since does not settle it: it \
+             has lost its records, or does not tell whether the room lives. As soon as it tells, \
+             that settles it or a person is asked; else a person is asked about {next}, or later \
+             if the service was started since"
         ),
         (_, None) => "evidence is looked for".to_owned(),
     };

@@ -318,13 +318,25 @@ mod tests {
         assert_eq!(out.settle_time, Some(timestamp(soon)));
         says(
             &out,
-            &[&soon.to_string(), "drop the message", "not dialed again"],
+            &[
+                &format!("soon after {soon}, when"),
+                "it is settled or a person is asked",
+                "drop the message",
+                "not dialed again",
+            ],
         );
-        // The horizon is past, and LiveKit has not said anything since.
+        // The horizon is past, and a look since has put the next one off: the trunks were lost.
         open.placed.as_mut().unwrap().horizon = Some(Time::from_secs(900));
         let out = shown(&open);
         assert_eq!(out.settle_time, Some(timestamp(soon)));
-        says(&out, &["a person is asked soon after", &soon.to_string()]);
+        says(
+            &out,
+            &[
+                "does not settle it: it has lost its records",
+                "settles it or a person is asked; else a person is asked about",
+                &format!("{soon}, or later if"),
+            ],
+        );
 
         // An outage: the look itself is late.
         open.look_at = Some(Time::from_secs(950));
