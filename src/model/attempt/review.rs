@@ -9,7 +9,8 @@ pub enum ReviewCause {
     /// Its leg was seen, and later it was gone, and nothing told how it ended.
     SeenThenGone,
     /// It was never seen, but the first look came too long after the dial: whoever dialed
-    /// waited for the answer, or was gone.
+    /// waited for the answer, or was gone, as after a planned restart. Looks of another process
+    /// do not count: it alone knew that they had no gap.
     LookedLate,
     /// It was never seen, but between two looks a call could have come and gone.
     LookedWithGaps,
@@ -64,7 +65,7 @@ impl ReviewCause {
                 "its leg was seen and is gone, and nothing told whether it was answered; the carrier's call records tell"
             }
             Self::LookedLate => {
-                "nothing of it was seen, but looking began too late to prove that nothing was; the carrier's call records tell"
+                "nothing of it was seen, but looking began late or anew, as after a restart, which does not prove that nothing was; the carrier's call records tell"
             }
             Self::LookedWithGaps => {
                 "nothing of it was seen, but a call could have come and gone between two looks; the carrier's call records tell"
@@ -98,6 +99,12 @@ pub enum Resolution {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_look_that_came_late_names_the_usual_reason() {
+        let said = ReviewCause::LookedLate.explain();
+        assert!(said.contains("late or anew, as after a restart"), "{said}");
+    }
 
     #[test]
     fn a_cause_is_found_by_its_name_and_one_of_a_later_version_is_read() {
