@@ -128,7 +128,7 @@ const CALLEES: [Callee; 43] = [
     callee(
         11,
         answers(true, Talk::Long, Told::Answered),
-        "rings long, then answers and talks",
+        "rings 8 s, then answers and talks; never within a shorter ringing timeout",
     ),
     callee(
         12,
@@ -143,7 +143,7 @@ const CALLEES: [Callee; 43] = [
     callee(
         14,
         Script::Unresolved,
-        "the trunk's host is unknown to DNS: 400, no INVITE",
+        "the trunk's host is unknown to DNS: 400 after 5.4 s, no INVITE",
     ),
     callee(
         15,
@@ -153,7 +153,7 @@ const CALLEES: [Callee; 43] = [
     callee(
         16,
         Script::Silent,
-        "the carrier is silent until the transaction times out",
+        "the carrier is silent until the transaction times out, 32.5 s, or the ringing timeout",
     ),
     callee(
         17,
@@ -240,7 +240,7 @@ const CALLEES: [Callee; 43] = [
     callee(
         96,
         answers(true, Talk::Short, Told::Answered),
-        "rings long, then answers and hangs up soon",
+        "rings 8 s, then answers and hangs up soon; never within a shorter ringing timeout",
     ),
     callee(
         97,

@@ -135,7 +135,8 @@ impl Platform {
             .get(&call.dial.room_name)
             .map(|room| room.record.metadata.clone())
             .unwrap_or_default();
-        if !matches!(script, Script::Unresolved | Script::Unreachable) {
+        let invites = !matches!(script, Script::Unresolved | Script::Unreachable);
+        if invites {
             let leg = self.counts.leg_starts(&call.dial, &metadata);
             self.leg_began(&leg);
             if let Some(call) = self.calls.get_mut(&id) {
@@ -147,7 +148,11 @@ impl Platform {
             self.agenda.put(self.now + after, Event::Call(id, step));
         };
         put(times.publish, Step::Publish);
-        put(ringing, Step::RingTimeout);
+        // The time of ringing bounds the wait for what the INVITE brings, and not what comes
+        // before it leaves: the look-up of a name may take longer (read in livekit-sip).
+        if invites {
+            put(ringing, Step::RingTimeout);
+        }
         let ring = times.ring_after;
         match script {
             Script::Answers { slow, .. } => {

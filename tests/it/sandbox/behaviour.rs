@@ -32,6 +32,25 @@ fn a_dial_that_was_held_up_rings_in_a_room_deleted_before() {
 }
 
 #[test]
+fn the_shortest_ringing_bounds_the_wait_for_the_carrier_and_not_what_comes_before() {
+    for (to, says, took) in [
+        // The name is looked up before the INVITE leaves.
+        ("+12025550114", 400, ms(5_430)),
+        ("+12025550115", 412, ms(530)),
+        ("+12025550106", 408, ms(5_030)),
+        ("+12025550116", 408, ms(5_030)),
+        ("+12025550111", 408, ms(5_030)),
+    ] {
+        let mut w = world();
+        create(&mut w, "room");
+        let mut dial = w.dial_body("room", to);
+        dial["ringing_timeout"] = json!("5s");
+        let sent = w.send("CreateSIPParticipant", &token("room"), None, &dial);
+        assert_eq!((status(&w.wait(sent)), w.took), (says, took), "{to}");
+    }
+}
+
+#[test]
 fn a_dial_held_up_beyond_its_token_is_refused_and_rings_nobody() {
     let settings = Settings::default();
     let exp = settings.wall_start_micros / 1_000_000 + 5;
