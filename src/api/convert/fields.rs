@@ -8,7 +8,7 @@ use crate::model::time::Time;
 use crate::model::written::{has_marked_number, has_number};
 
 /// What is said of a text with a number in it.
-const NUMBER: &str = "has what looks like a phone number in it, and is kept and shown as it is: \
+pub(super) const NUMBER: &str = "has what looks like a phone number in it, and is kept and shown as it is: \
                       leave the number out";
 
 /// What is wrong with a field. Never carries the field's value.
@@ -74,6 +74,35 @@ impl Violations {
         }
     }
 
+    /// The id of something new: it is kept, shown and logged as it is. Where what there is
+    /// already is only looked up, the id's form is enough.
+    pub(super) fn new_id<T>(&mut self, field: &str, text: String) -> Option<T>
+    where
+        T: TryFrom<String>,
+        T::Error: Display,
+    {
+        let marked = has_marked_number(&text);
+        let id = self.required(field, text)?;
+        if marked {
+            self.add(field, NUMBER);
+            return None;
+        }
+        Some(id)
+    }
+
+    /// The id of something new that may be left out.
+    pub(super) fn optional_new_id<T>(&mut self, field: &str, text: String) -> Option<T>
+    where
+        T: TryFrom<String>,
+        T::Error: Display,
+    {
+        if text.is_empty() {
+            None
+        } else {
+            self.new_id(field, text)
+        }
+    }
+
     /// A text of at most `limit` bytes without control characters.
     pub(super) fn text(&mut self, field: &str, text: &str, limit: usize) {
         let length = text.len();
@@ -87,7 +116,8 @@ impl Violations {
         }
     }
 
-    /// A text that is kept as it is and shown, so that it must have no phone number in it.
+    /// A text that a person wrote and that is kept as it is and shown, so that it must have no
+    /// phone number in it, however grouped.
     pub(super) fn open_text(&mut self, field: &str, text: &str, limit: usize) {
         self.text(field, text, limit);
         if has_number(text) {
@@ -98,7 +128,8 @@ impl Violations {
         }
     }
 
-    /// A value of a program that is kept as it is and shown.
+    /// A value of a program that is kept as it is and shown: it may have many digits, but none
+    /// that are marked as a number, as ids may.
     pub(super) fn open_value(&mut self, field: &str, value: &str, limit: usize) {
         self.text(field, value, limit);
         if has_marked_number(value) {
@@ -229,6 +260,20 @@ mod tests {
         wrong.open_text("reason", "call +1 202 555 0186 instead", 40);
         assert_eq!(wrong.list().len(), 1);
         assert!(!wrong.list()[0].description.contains("555"), "{wrong:?}");
+    }
+
+    #[test]
+    fn an_id_may_be_of_digits_alone_and_no_address_of_a_phone() {
+        use crate::model::id::ContactId;
+        let mut wrong = Violations::default();
+        let digits: Option<ContactId> = wrong.new_id("contact_id", "12345678901".to_owned());
+        assert!(digits.is_some() && wrong == Violations::default());
+        let tel: Option<ContactId> = wrong.new_id("contact_id", "tel:12025550186".to_owned());
+        assert_eq!((tel, wrong.list().len()), (None, 1));
+        assert!(wrong.list()[0].description.contains("phone number"));
+        assert!(!wrong.list()[0].description.contains("555"), "{wrong:?}");
+        let none: Option<ContactId> = wrong.optional_new_id("contact_id", String::new());
+        assert_eq!((none, wrong.list().len()), (None, 1));
     }
 
     #[test]

@@ -31,11 +31,11 @@ pub fn place_call(
     // The wait is read where it is waited.
     wrong.one_of("wait", message.wait, |_: proto::Wait| ());
     let priority = priority(&mut wrong, message.priority);
-    let workspace = wrong.required("workspace", message.workspace);
-    let attempt = wrong.required("attempt_id", message.attempt_id);
-    let contact = wrong.required("contact_id", message.contact_id);
-    let outreach = wrong.required("outreach_id", message.outreach_id);
-    let campaign = wrong.optional("campaign_id", message.campaign_id);
+    let workspace = wrong.new_id("workspace", message.workspace);
+    let attempt = wrong.new_id("attempt_id", message.attempt_id);
+    let contact = wrong.new_id("contact_id", message.contact_id);
+    let outreach = wrong.new_id("outreach_id", message.outreach_id);
+    let campaign = wrong.optional_new_id("campaign_id", message.campaign_id);
     let to = wrong.required("to", message.to);
     let from = wrong.optional("from", message.from);
     let follows = message.follows.and_then(|f| follows(&mut wrong, f, limits));
@@ -194,7 +194,7 @@ fn follows(
     }
     wrong.open_text("follows.reason", &message.reason, limits.reason_max);
     Some(Follows {
-        attempt: wrong.required("follows.attempt_id", message.attempt_id)?,
+        attempt: wrong.new_id("follows.attempt_id", message.attempt_id)?,
         reason: message.reason,
     })
 }
@@ -209,7 +209,7 @@ fn trunk(wrong: &mut Violations, text: String, limits: &RequestLimits) -> Option
         }
         return limits.trunk_default.clone();
     }
-    let trunk = wrong.required::<TrunkName>("trunk", text)?;
+    let trunk = wrong.new_id::<TrunkName>("trunk", text)?;
     if !limits.trunks.is_empty() && !limits.trunks.contains(&trunk) {
         let known: Vec<&str> = limits.trunks.iter().map(TrunkName::as_str).collect();
         wrong.add(
@@ -242,7 +242,7 @@ fn agent(
         }
         limits.agent_default.clone()
     } else {
-        wrong.required("agent.name", message.name)
+        wrong.new_id("agent.name", message.name)
     };
     let own = name.as_ref().and_then(|name| limits.agents.get(name));
     let gate_default = own

@@ -124,7 +124,12 @@ pub(crate) fn cancel_attempt(
 ) -> Result<CancelCommand, Violations> {
     let mut wrong = Violations::default();
     let workspace = wrong.required("workspace", message.workspace);
-    let attempt = wrong.required("attempt_id", message.attempt_id);
+    let attempt = if message.allow_missing {
+        // It may be written down here for the first time.
+        wrong.new_id("attempt_id", message.attempt_id)
+    } else {
+        wrong.required("attempt_id", message.attempt_id)
+    };
     let mode = wrong.one_of("mode", message.mode, mode);
     wrong.open_text("reason", &message.reason, limits.request.reason_max);
     wrong.open_text(

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::fields::Violations;
+use super::fields::{NUMBER, Violations};
 use crate::api::limits::RequestLimits;
+use crate::model::written::has_marked_number;
 
 impl Violations {
     /// DTMF after the answer, as LiveKit reads it: `w` waits half a second.
@@ -80,6 +81,9 @@ impl Violations {
                     "labels",
                     format_args!("has a key that is not 1 to {key_max} of A-Z a-z 0-9 . _ : -"),
                 );
+            } else if has_marked_number(key) {
+                // Its field's path would show it.
+                self.add("labels", format_args!("has a key that {NUMBER}"));
             } else {
                 self.open_value(&format!("labels[\"{key}\"]"), value, limits.label_max);
             }
@@ -158,6 +162,9 @@ mod tests {
         let named = [("phone", "+1 202-555-0186"), ("order", "12025550186")];
         let named = named.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
         assert_eq!(found(|v| v.labels(&named, &limits)), 1);
+        let keys = [("tel:2025550186", ""), ("2025550186", "")];
+        let keys = keys.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        assert_eq!(found(|v| v.labels(&keys, &limits)), 1);
         let odd = [("", ""), ("a b", ""), ("ok", "a\nb")];
         let odd = odd.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
         assert_eq!(found(|v| v.labels(&odd, &limits)), 3);
