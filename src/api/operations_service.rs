@@ -60,7 +60,10 @@ impl OperationsService for Operations {
             .core
             .rooms(&list.filter, after.as_deref(), list.size)
             .await
-            .map_err(|error| status::of_look(error, self.limits.retry_after))?;
+            .map_err(|error| {
+                let health = self.core.status().platform;
+                status::of_look(error, &health, self.limits.retry_after)
+            })?;
         let now = self.clock.now();
         let behind = found.rooms.last().filter(|_| found.more);
         let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
@@ -92,7 +95,10 @@ impl OperationsService for Operations {
                 async move { core.delete_room(&asked).await },
             )
             .await?
-            .map_err(|error| status::of_not_deleted(error, self.limits.retry_after))?;
+            .map_err(|error| {
+                let health = self.core.status().platform;
+                status::of_not_deleted(error, &health, self.limits.retry_after)
+            })?;
         Ok(Response::new(convert::room(&room, self.clock.now())))
     }
 

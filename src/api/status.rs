@@ -7,8 +7,9 @@ use std::time::Duration;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
-use super::convert::Violations;
+use super::convert::{self, Violations};
 use super::core::{LookError, NotDeleted, NotResolved, PlaceError, ReadError};
+use crate::node::health::Health;
 
 /// The domain of every `google.rpc.ErrorInfo`.
 pub const DOMAIN: &str = "ringonce";
@@ -168,9 +169,12 @@ impl Reason {
             Self::RoomNotOurs => "Leave it to whoever made it, or delete it in LiveKit itself.",
             Self::RoomOwned => "Cancel the attempt; its room goes with it.",
             Self::RoomLegLives => "Wait for the call's end, or force it and hang up on somebody.",
-            Self::PlatformUnavailable => "Ask again; if it stays, see whether LiveKit is well.",
+            Self::PlatformUnavailable => {
+                "Mend what is said of LiveKit, and ask again; GetStatus (ringonce status) says how \
+                 it stands."
+            }
             Self::QueueFull | Self::Draining | Self::StoreUnavailable => {
-                "Send the same id again after the delay of RetryInfo."
+                "Send the same again after a moment."
             }
             Self::WatchesFull => "Share one watch among readers, or come again later.",
             Self::WatchLagged => "List the attempts, then watch from now on, and read faster.",
@@ -271,20 +275,20 @@ pub(super) fn of_read(error: &ReadError, retry_after: Duration) -> Status {
     }
 }
 
-/// Of rooms that could not be looked at.
-pub(super) fn of_look(error: LookError, retry_after: Duration) -> Status {
+/// Of rooms that could not be looked at; `health` is LiveKit's.
+pub(super) fn of_look(error: LookError, health: &Health, retry_after: Duration) -> Status {
     match error {
         LookError::Ledger(error) => of_read(&ReadError::from(error), retry_after),
-        LookError::Platform => platform(&error.to_string(), retry_after),
+        LookError::Platform => platform(&error.to_string(), health, retry_after),
     }
 }
 
-/// Of a room that was not deleted.
-pub(super) fn of_not_deleted(error: NotDeleted, retry_after: Duration) -> Status {
+/// Of a room that was not deleted; `health` is LiveKit's.
+pub(super) fn of_not_deleted(error: NotDeleted, health: &Health, retry_after: Duration) -> Status {
     let message = error.to_string();
     match error {
         NotDeleted::Ledger(error) => of_read(&ReadError::from(error), retry_after),
-        NotDeleted::Platform => platform(&message, retry_after),
+        NotDeleted::Platform => platform(&message, health, retry_after),
         NotDeleted::NotFound => Reason::RoomNotFound.status(message),
         NotDeleted::NoNameOfOurs | NotDeleted::NotOurs => Reason::RoomNotOurs.status(message),
         NotDeleted::Owned { attempt, state } => {
@@ -314,7 +318,14 @@ pub(super) fn of_not_resolved(error: NotResolved, retry_after: Duration) -> Stat
     }
 }
 
-fn platform(message: &str, retry_after: Duration) -> Status {
+/// While every request to LiveKit fails, the last one of them says why: a key that it refuses
+/// is no matter of the network.
+fn platform(message: &str, health: &Health, retry_after: Duration) -> Status {
+    let message = match convert::trouble(health) {
+        Some(trouble) => format!("{message}: {trouble}"),
+        // It answers other requests.
+        None => message.to_owned(),
+    };
     Reason::PlatformUnavailable.with(message, [], |details| {
         details.set_retry_info(Some(retry_after));
     })
@@ -387,62 +398,4 @@ pub(super) fn of_codec(status: &Status) -> Option<Status> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `InvalidArgument` as gRPC writes it: `INVALID_ARGUMENT`.
-    fn upper_snake(code: Code) -> String {
-        let mut name = String::new();
-        for c in format!("{code:?}").chars() {
-            if c.is_ascii_uppercase() && !name.is_empty() {
-                name.push('_');
-            }
-            name.push(c.to_ascii_uppercase());
-        }
-        name
-    }
-
-    #[test]
-    fn the_page_of_errors_lists_the_same_reasons() {
-        let page = include_str!("../docs/errors.md");
-        let sections: Vec<&str> = page.split("\n## ").skip(1).collect();
-        let named: Vec<&str> = sections.iter().filter_map(|s| s.lines().next()).collect();
-        let reasons: Vec<&str> = Reason::ALL.into_iter().map(Reason::name).collect();
-        assert_eq!(named, reasons);
-        for (reason, section) in Reason::ALL.into_iter().zip(sections) {
-            let name = reason.name();
-            assert!(name.len() <= 63);
-            assert_eq!(Reason::of_name(name), Some(reason));
-            let code = format!("gRPC code `{}`.", upper_snake(reason.code()));
-            for part in [
-                code.as_str(),
-                reason.remedy(),
-                "**What happened.**",
-                "**Dialed?**",
-                "**The caller.**",
-                "**The operator.**",
-            ] {
-                assert!(section.contains(part), "{name} lacks {part:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_error_carries_its_reason_and_no_detail_twice() {
-        let after = Duration::from_secs(2);
-        let full = of_place(&PlaceError::QueueFull { limit: 9 }, after);
-        assert_eq!(full.code(), Code::ResourceExhausted);
-        let details = full.get_error_details();
-        let info = details.error_info().unwrap();
-        assert_eq!(
-            (info.reason.as_str(), info.domain.as_str()),
-            ("QUEUE_FULL", DOMAIN)
-        );
-        assert_eq!(info.metadata["limit"], "9");
-        assert_eq!(details.retry_info().unwrap().retry_delay, Some(after));
-        assert_eq!(details.quota_failure().unwrap().violations.len(), 1);
-        let reused = of_place(&PlaceError::IdReused { fields: vec!["to"] }, after);
-        assert_eq!(reused.code(), Code::FailedPrecondition);
-        assert!(reused.message().contains("to"));
-    }
-}
+mod tests;

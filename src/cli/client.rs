@@ -154,11 +154,7 @@ pub(super) const NOT_FOUND: &str = "Look for a typo in the attempt's id and in -
 /// Says on stderr why a call failed, and what to do: in the words of `instead` where the
 /// command knows better than the API.
 pub(super) fn failed_because(status: &Status, instead: impl Fn(Reason) -> Option<String>) {
-    let details = status.get_error_details();
-    let reason = details
-        .error_info()
-        .filter(|info| info.domain == DOMAIN)
-        .and_then(|info| Reason::of_name(&info.reason));
+    let (details, reason) = (status.get_error_details(), reason(status));
     if let Some(bad) = details.bad_request() {
         for violation in &bad.field_violations {
             let (field, fault) = (&violation.field, &violation.description);
@@ -172,8 +168,30 @@ pub(super) fn failed_because(status: &Status, instead: impl Fn(Reason) -> Option
     }
     if let Some(reason) = reason {
         let remedy = instead(reason).unwrap_or_else(|| reason.remedy().to_owned());
-        output::note(&format!("hint: {remedy} ({})", reason.name()));
+        let after = (details.retry_info()).and_then(|retry| retry.retry_delay);
+        let after = after.map_or(String::new(), retry_after);
+        output::note(&format!("hint: {remedy}{after} ({})", reason.name()));
     }
+}
+
+/// Why the service says no, if it was ours that said it.
+pub(super) fn reason(status: &Status) -> Option<Reason> {
+    let details = status.get_error_details();
+    let info = details.error_info().filter(|info| info.domain == DOMAIN)?;
+    Reason::of_name(&info.reason)
+}
+
+/// ` Retry after 2 s.`, in whole seconds and at least one: nobody counts less by hand.
+fn retry_after(delay: Duration) -> String {
+    let seconds = delay.as_millis().div_ceil(1_000).max(1);
+    format!(" Retry after {seconds} s.")
+}
+
+/// Whether the caller's deadline passed, by the service's word or by this side's own timer:
+/// tonic's client says CANCELLED when that one wins.
+pub(super) fn is_deadline(status: &Status) -> bool {
+    status.code() == Code::DeadlineExceeded
+        || status.code() == Code::Cancelled && status.message() == "Timeout expired"
 }
 
 /// Why there is no answer, as a person understands it: what the transport says of itself is
@@ -185,9 +203,8 @@ pub(super) fn sentence(status: &Status) -> String {
                 LiveKit's, and plain HTTP/2 without TLS"
             .to_owned();
     }
-    if status.code() == Code::Cancelled && status.message() == "Timeout expired" {
-        // tonic's client says CANCELLED when its own timer wins, which reads as if somebody
-        // had canceled the call.
+    if is_deadline(status) && status.code() == Code::Cancelled {
+        // Which reads as if somebody had canceled the call.
         return "the deadline passed; the call may go on: ask `ringonce call get`, or send the \
                 same again"
             .to_owned();
@@ -263,6 +280,21 @@ mod tests {
         assert!(sentence(&status).starts_with("the deadline passed; the call may go on"));
         assert_eq!(exit_code(&status), output::UNCERTAIN);
         assert_eq!(sentence(&Status::cancelled("other")), "other");
+    }
+
+    #[test]
+    fn how_long_to_wait_is_told_in_seconds() {
+        for (delay, said) in [
+            (0, " Retry after 1 s."),
+            (1_000, " Retry after 1 s."),
+            (1_001, " Retry after 2 s."),
+        ] {
+            assert_eq!(retry_after(Duration::from_millis(delay)), said);
+        }
+        for reason in Reason::ALL {
+            let remedy = reason.remedy();
+            assert!(!remedy.contains("RetryInfo"), "{remedy}");
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) use review::{
     ListReviews, list_reviews, resolve_attempt, resolve_attempts, review_group,
 };
 pub(crate) use room::{delete_room, list_rooms, room};
-pub(crate) use status::status;
+pub(crate) use status::{status, trouble};
 
 pub(crate) use read::{
     CancelMany, Watching, cancel_attempt, cancel_attempts, get_attempt, list_attempts,

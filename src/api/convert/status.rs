@@ -55,6 +55,18 @@ fn platform(health: &Health) -> proto::PlatformStatus {
     }
 }
 
+/// What is wrong with the platform, while every request to it fails.
+pub(crate) fn trouble(health: &Health) -> Option<String> {
+    let wrong = (health.failed)
+        .filter(|_| health.failing_since.is_some())?
+        .why;
+    let apart = health.clock.filter(Skew::is_too_far);
+    let status = wrong
+        .status()
+        .map_or(String::new(), |status| format!(" (HTTP {status})"));
+    Some(explanation(Some(wrong), apart.as_ref()) + &status)
+}
+
 /// A clock that is too far off is told first: it may be why the key is refused, and which of the
 /// two it is shows once the clock is set.
 fn explanation(wrong: Option<Trouble>, apart: Option<&Skew>) -> String {

@@ -126,6 +126,15 @@ async fn a_wrong_secret_is_said_and_not_hammered() {
     assert!(explanation.contains("livekit.api_secret"), "{waiting}");
     let state = stack.state().await;
     assert_eq!(state["requests"], json!({}), "none of its requests got in");
+    let leaks = stack.run(&["rooms", "leaks"]);
+    assert_eq!(leaks.code, 5, "{leaks:?}");
+    assert!(leaks.stderr.contains("livekit.api_secret"), "{leaks:?}");
+    assert!(leaks.stderr.contains("401"), "{leaks:?}");
+    assert!(
+        leaks.stderr.contains(". Retry after 2 s. (PLATFORM"),
+        "{leaks:?}"
+    );
+    assert!(!leaks.stderr.contains("network"), "{leaks:?}");
     let log = stack.serve.log();
     let refused = log.matches("livekit.token_refused").count();
     let tries = waiting["try"].as_u64().unwrap();
