@@ -41,9 +41,10 @@ pub(super) const WATCH: &str = "\
 Exit codes:
   0  nobody reads its output any more
   2  wrong usage, or a cursor that is too old or of another workspace
-  4  --deadline passed, which is how a watch with one ends; or the connection broke
+  4  --deadline passed, which is how a watch with one ends: what it watches goes on; or the
+     connection broke
   5  unreachable, the service shuts down, or too many watches are open
-After 4 and 5 the same with --after and the last cursor goes on.";
+After 4 and 5 the same with --after and the last cursor goes on; it is said on stderr.";
 
 /// Of `call cancel`.
 pub(super) const CANCEL: &str = "\

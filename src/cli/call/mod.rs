@@ -3,6 +3,7 @@
 mod cancels;
 mod codes;
 mod flags;
+mod watches;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -72,8 +73,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     let refused = match &args.act {
         Act::Place(_) => refused_place,
         Act::Cancel(_) => refused_cancel,
-        Act::Watch(_) => ended_watch,
-        Act::Get(_) | Act::List(_) => client::failed,
+        Act::Get(_) | Act::List(_) | Act::Watch(_) => client::failed,
     };
     let done = match args.act {
         Act::Place(args) => place(client, *args).await,
@@ -128,15 +128,6 @@ fn refused_cancel(status: &Status) -> ExitCode {
                 client::NOT_FOUND
             )
         })
-    });
-    ExitCode::from(client::exit_code(status))
-}
-
-/// A watch has no end but that of its deadline.
-fn ended_watch(status: &Status) -> ExitCode {
-    client::failed_because(status, |reason| {
-        (reason == Reason::DeadlineExceeded)
-            .then(|| "The watch was to end then; --after its last cursor goes on.".to_owned())
     });
     ExitCode::from(client::exit_code(status))
 }
@@ -196,7 +187,25 @@ async fn list(mut client: client::Client, args: List) -> Result<ExitCode, Failed
     Ok(ExitCode::SUCCESS)
 }
 
+/// A watch has no end but that of its deadline, or of what it asks.
 async fn watch(mut client: client::Client, args: Watch) -> Result<ExitCode, Failed> {
+    let attempt = args.attempt.clone();
+    let mut seen = watches::Seen::default();
+    match follow(&mut client, args, &mut seen).await {
+        Err(Failed::Status(status)) => {
+            watches::say_end(&status, &seen, &attempt);
+            Ok(ExitCode::from(client::exit_code(&status)))
+        }
+        Err(failed @ Failed::Output(_)) => Err(failed),
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+async fn follow(
+    client: &mut client::Client,
+    args: Watch,
+    seen: &mut watches::Seen,
+) -> Result<(), Failed> {
     let message = proto::WatchAttemptsRequest {
         workspace: args.filter.workspace,
         attempt_id: args.attempt,
@@ -210,9 +219,10 @@ async fn watch(mut client: client::Client, args: Watch) -> Result<ExitCode, Fail
     let request = args.connection.request(message, None);
     let mut changes = client.watch_attempts(request).await?.into_inner();
     while let Some(change) = changes.message().await? {
+        seen.note(&change);
         args.connection.output.print(&change, output::change_line)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 async fn cancel(mut client: client::Client, mut args: Cancel) -> Result<ExitCode, Failed> {

@@ -103,6 +103,30 @@ async fn a_watch_is_resumed_where_it_ended() {
 }
 
 #[tokio::test]
+async fn a_watch_that_ends_at_its_deadline_says_what_stands_and_how_it_goes_on() {
+    let stack = Stack::new().await;
+    let caller = stack.begin(&place("a1", "c1", "+12025550108"));
+    stack.ringing().await;
+    let watch = |more: &[&str]| {
+        let words = ["call", "watch", "--attempt", "a1", "--deadline", "300ms"];
+        let ended = stack.run(&[&words[..], more].concat());
+        assert_eq!(ended.code, 4, "{ended:?}");
+        assert!(!ended.stderr.contains("error"), "{ended:?}");
+        ended.stderr
+    };
+    let said = watch(&["--snapshot"]);
+    assert!(said.contains("a1 goes on, and was DIALING"), "{said}");
+    let cursor = said.split("--after ").nth(1).unwrap();
+    let cursor = cursor.split(' ').next().unwrap();
+    let said = watch(&["--after", cursor]);
+    assert!(said.contains("nothing of a1 was shown"), "{said}");
+    stack.call("cancel --attempt a1");
+    caller.end();
+    let said = watch(&["--after", cursor]);
+    assert!(said.contains("a1 is over: CANCELED"), "{said}");
+}
+
+#[tokio::test]
 async fn a_cancel_stops_the_ringing() {
     let stack = Stack::new().await;
     let caller = stack.begin(&place("a1", "c1", "+12025550108"));
