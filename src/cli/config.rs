@@ -84,12 +84,15 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Act {
-    /// Says whether a configuration is sound, and else everything that is wrong with it. What
-    /// `serve` needs besides, the key and the secret of LiveKit, is only noted: `ringonce serve
-    /// --check-config` asks for them, too.
+    /// Says whether `serve` would take a configuration, and else everything that is wrong with
+    /// it. The key and the secret of LiveKit are part of it.
     Check {
         #[command(flatten)]
         flags: Flags,
+        /// Only notes that the key or the secret of LiveKit is missing: where a configuration is
+        /// checked before it is rolled out, its secrets need not be.
+        #[arg(long)]
+        without_secrets: bool,
     },
     /// Prints every value that is in effect and where it came from; secrets are redacted.
     Show {
@@ -114,14 +117,22 @@ enum Output {
 ///
 /// Only if the output cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let (flags, show) = match &args.act {
-        Act::Check { flags } => (flags, None),
-        Act::Show { flags, output } => (flags, Some(*output)),
+    let (flags, show, strict) = match &args.act {
+        Act::Check {
+            flags,
+            without_secrets,
+        } => (flags, None, !without_secrets),
+        Act::Show { flags, output } => (flags, Some(*output), false),
     };
     let loaded = match load(&flags.sources()) {
         Ok(loaded) => loaded,
         Err(faults) => return refuse(&faults),
     };
+    // What `serve` asks before it begins, by the same function.
+    let missing = loaded.config.livekit.credentials().err();
+    if let Some(missing) = missing.as_ref().filter(|_| strict) {
+        return refuse(missing);
+    }
     let text = match show {
         None => SOUND.to_owned(),
         Some(Output::Text) => as_toml(&loaded),
@@ -131,8 +142,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .write_all(text.as_bytes())
         .context("failed to write to stdout")?;
     remark(&loaded.config)?;
-    if let Err(missing) = loaded.config.livekit.credentials() {
-        // Sound all the same: where a configuration is checked, its secrets need not be.
+    if let Some(missing) = missing {
         let missing = format!("note: `serve` needs more than this:\n{missing}\n");
         std::io::stderr().write_all(missing.as_bytes())?;
     }

@@ -34,8 +34,8 @@ use stores::{Opened, Unopened};
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// Checks the configuration, with the key and the secret of LiveKit, and ends; `ringonce
-    /// config check` is the same, and content without these two.
+    /// Checks the configuration, with the key and the secret of LiveKit, and ends; the same as
+    /// `ringonce config check`.
     #[arg(long)]
     check_config: bool,
 }

@@ -42,6 +42,29 @@ fn the_program_tells_three_faults_with_line_and_remedy_and_ends_with_78() {
 }
 
 #[test]
+fn what_serve_would_refuse_for_want_of_a_secret_the_check_refuses_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |words: &[&str]| {
+        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_ringonce"))
+            .env_clear()
+            .env("HOME", folder.path())
+            .env("LIVEKIT_API_KEY", "devkey")
+            .args(words)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(said.contains("livekit.api_secret"), "{words:?}: {said}");
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap())
+    };
+    let refused = (Some(78), String::new());
+    assert_eq!(check(&["config", "check"]), refused);
+    assert_eq!(check(&["serve", "--check-config"]), refused);
+    assert_eq!(check(&["serve"]), refused);
+    let noted = check(&["config", "check", "--without-secrets"]);
+    assert_eq!(noted, (Some(0), "configuration is sound\n".to_owned()));
+}
+
+#[test]
 fn a_secret_that_livekit_calls_too_short_is_warned_of_and_taken() {
     let folder = tempfile::tempdir().unwrap();
     let check = |secret: &str, words: [&str; 2]| {
