@@ -10,7 +10,7 @@ use crate::ledger::store::Version;
 use crate::ledger::{Change, Decision, Error, View};
 use crate::model::attempt::{
     AgentWanted, Attempt, CancelRequest, Cause, EndCause, Event, Gate, Keep, Keyed, Mode, Settled,
-    Spec, State, Stop, StopWhy,
+    Spec, State,
 };
 use crate::model::disposition::{Disposition, Rang};
 use crate::model::id::{AttemptId, Workspace};
@@ -154,8 +154,7 @@ fn decide(
             if before.is_some_and(|mode| mode >= command.mode) {
                 return Ok(Decision::Keep(Some((CancelResult::Pending, attempt, seen))));
             }
-            attempt.cancel = Some(request(command, now));
-            attempt.stop.get_or_insert(Stop::new(StopWhy::Cancel, now));
+            attempt.record_stop(request(command, now));
             if attempt.state != State::Dialing {
                 attempt.look_at = Some(now);
             }

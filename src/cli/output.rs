@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::api::proto;
+use crate::model::attempt::Cause;
 use crate::model::time::Time;
 use proto::attempt::{Disposition, State};
 use proto::cancel_attempt_response::Result as CancelResult;
@@ -127,7 +128,8 @@ pub(super) fn listed_line(attempt: &proto::Attempt, now: Time) -> String {
         "" => String::new(),
         contact => format!(" contact {contact}"),
     };
-    let changed = attempt.history.last().and_then(|last| last.time);
+    let mut newest = attempt.history.iter().rev().filter(|step| !stops(step));
+    let changed = newest.next().and_then(|last| last.time);
     let ago = changed.or(attempt.create_time).map_or(String::new(), |at| {
         let whole = now.since(time(at)).as_secs();
         let span = humantime::format_duration(Duration::from_secs(whole));
@@ -136,14 +138,29 @@ pub(super) fn listed_line(attempt: &proto::Attempt, now: Time) -> String {
     format!("{head}{contact}{ago}: {}", attempt.explanation)
 }
 
+/// The cause of a line that tells of a stop.
+const STOP_RECORDED: &str = Cause::StopRecorded.name();
+
+/// Whether it is a request to stop, which leaves the state as it is.
+fn stops(transition: &proto::Transition) -> bool {
+    transition.cause == STOP_RECORDED
+}
+
 /// An attempt and its history, a line each; a recorded stop stands among them at its time.
 pub(super) fn attempt_lines(attempt: &proto::Attempt) -> String {
+    let stopped = attempt.stop.as_ref().and_then(|stop| stop.time);
     let mut lines: Vec<_> = (attempt.history.iter())
+        // The line of the stop that stands says more.
+        .filter(|transition| !(stops(transition) && transition.time == stopped))
         .map(|transition| {
             let time = transition.time.map(show).unwrap_or_default();
             let to = state_name(transition.to());
             let (cause, evidence) = (&transition.cause, &transition.evidence);
-            let line = format!("  {time} {to} {cause} {evidence}");
+            let line = if stops(transition) {
+                format!("  {time} {cause} {evidence}")
+            } else {
+                format!("  {time} {to} {cause} {evidence}")
+            };
             let at = transition.time.map(|time| (time.seconds, time.nanos));
             (at, line.trim_end().to_owned())
         })
@@ -167,7 +184,7 @@ pub(super) fn attempt_lines(attempt: &proto::Attempt) -> String {
 /// `  2026-11-29T12:00:00Z STOP_RECORDED (stop-ringing) by kim: wrong list`.
 fn stop_line(stop: &proto::Stop) -> String {
     let time = stop.time.map(show).unwrap_or_default();
-    let mut line = format!("  {time} STOP_RECORDED");
+    let mut line = format!("  {time} {STOP_RECORDED}");
     line.push_str(match stop.mode() {
         stop::Mode::Unspecified => "",
         stop::Mode::BeforeDial => " (before-dial)",
@@ -218,6 +235,51 @@ fn time(at: pbjson_types::Timestamp) -> Time {
 mod tests {
     use super::*;
     use crate::api::timestamp;
+
+    #[test]
+    fn each_stop_has_one_line_and_changes_no_state() {
+        let at = |second| Some(timestamp(Time::from_secs(second)));
+        let step = |second, cause: &str, evidence: &str| proto::Transition {
+            to: State::Dialing.into(),
+            time: at(second),
+            cause: cause.into(),
+            evidence: evidence.into(),
+            ..proto::Transition::default()
+        };
+        let attempt = proto::Attempt {
+            history: vec![
+                step(10, "MARKED", ""),
+                step(20, STOP_RECORDED, "(stop-ringing) by kim: wrong list"),
+                step(30, STOP_RECORDED, "(hang-up) by lee: at once"),
+            ],
+            stop: Some(proto::Stop {
+                mode: stop::Mode::HangUp.into(),
+                requested_by: "lee".into(),
+                reason: "at once".into(),
+                time: at(30),
+                pending: true,
+                ..proto::Stop::default()
+            }),
+            ..proto::Attempt::default()
+        };
+        let lines = attempt_lines(&attempt);
+        let lines: Vec<_> = lines.lines().skip(1).map(str::trim).collect();
+        let time = |second| show(timestamp(Time::from_secs(second)));
+        let shown = [
+            format!("{} DIALING MARKED", time(10)),
+            format!(
+                "{} STOP_RECORDED (stop-ringing) by kim: wrong list",
+                time(20)
+            ),
+            format!(
+                "{} STOP_RECORDED (hang-up) by lee: at once \
+                 [whether it reached the call is not known yet]",
+                time(30)
+            ),
+        ];
+        assert_eq!(lines, shown);
+        assert!(listed_line(&attempt, Time::from_secs(40)).contains("30s ago"));
+    }
 
     #[test]
     fn a_list_tells_whom_and_since_when() {

@@ -4,7 +4,7 @@ use super::inventory::{Inventory, Leak, Leg, Standing, is_gone};
 use super::leak::{Facts, judge};
 use crate::ledger::record::{Room, RoomCause, RoomState, attempt_key};
 use crate::ledger::{Change, Decision, Error};
-use crate::model::attempt::{CancelRequest, Cause, Mode, State, Stop, StopWhy};
+use crate::model::attempt::{CancelRequest, Cause, Mode, State};
 use crate::model::id::{AttemptId, RoomName};
 use crate::model::time::Time;
 use crate::placement::rooms::Deletion;
@@ -184,13 +184,12 @@ impl Inventory {
                 if !is_hung_up(attempt.state) || !of_this_room || before == Some(Mode::HangUp) {
                     return Ok(Decision::Keep(()));
                 }
-                attempt.cancel = Some(CancelRequest {
+                attempt.record_stop(CancelRequest {
                     mode: Mode::HangUp,
                     by: asked.by.clone(),
                     why: why.clone(),
                     at: now,
                 });
-                attempt.stop.get_or_insert(Stop::new(StopWhy::Cancel, now));
                 let mut change = Change::default();
                 change.attempt(&attempt, Cause::Canceled)?;
                 Ok(Decision::Write(change, ()))

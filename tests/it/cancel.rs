@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringonce::admission::cancel::{CancelCommand, CancelResult};
 use ringonce::lab::platform::Fault;
-use ringonce::model::attempt::{Attempt, EndCause, Keep, Mode, State};
+use ringonce::model::attempt::{Attempt, Cause, EndCause, Keep, Mode, State};
 use ringonce::model::disposition::Disposition;
 use tokio::time::sleep;
 
@@ -309,6 +309,11 @@ async fn a_cancel_that_hangs_up_reaches_who_talks_before_the_dial_is_answered() 
     }
     let attempt = alive.until_state("a", State::Ended).await;
     assert_eq!(CancelResult::of(&attempt), CancelResult::HungUp);
+    let history = attempt.history.iter();
+    let stops = history.filter(|step| step.cause == Cause::StopRecorded);
+    let stops: Vec<_> = stops.map(|step| step.evidence.as_str()).collect();
+    let both = ["(stop-ringing) by test: test", "(hang-up) by test: test"];
+    assert_eq!(stops, both, "{attempt:?}");
     is_clean(&lab, &alive).await;
 }
 

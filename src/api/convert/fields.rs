@@ -90,19 +90,6 @@ impl Violations {
         Some(id)
     }
 
-    /// The id of something new that may be left out.
-    pub(super) fn optional_new_id<T>(&mut self, field: &str, text: String) -> Option<T>
-    where
-        T: TryFrom<String>,
-        T::Error: Display,
-    {
-        if text.is_empty() {
-            None
-        } else {
-            self.new_id(field, text)
-        }
-    }
-
     /// A text of at most `limit` bytes without control characters.
     pub(super) fn text(&mut self, field: &str, text: &str, limit: usize) {
         let length = text.len();
@@ -272,8 +259,6 @@ mod tests {
         assert_eq!((tel, wrong.list().len()), (None, 1));
         assert!(wrong.list()[0].description.contains("phone number"));
         assert!(!wrong.list()[0].description.contains("555"), "{wrong:?}");
-        let none: Option<ContactId> = wrong.optional_new_id("contact_id", String::new());
-        assert_eq!((none, wrong.list().len()), (None, 1));
     }
 
     #[test]

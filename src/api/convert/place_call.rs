@@ -35,7 +35,8 @@ pub fn place_call(
     let attempt = wrong.new_id("attempt_id", message.attempt_id);
     let contact = wrong.new_id("contact_id", message.contact_id);
     let outreach = wrong.new_id("outreach_id", message.outreach_id);
-    let campaign = wrong.optional_new_id("campaign_id", message.campaign_id);
+    let campaign = Some(message.campaign_id).filter(|id| !id.is_empty());
+    let campaign = campaign.and_then(|id| wrong.new_id("campaign_id", id));
     let to = wrong.required("to", message.to);
     let from = wrong.optional("from", message.from);
     let follows = message.follows.and_then(|f| follows(&mut wrong, f, limits));

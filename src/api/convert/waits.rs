@@ -69,6 +69,7 @@ fn last_failed(attempt: &Attempt) -> Option<(Time, TryFailure)> {
         | Cause::Told
         | Cause::RoomGone
         | Cause::Canceled
+        | Cause::StopRecorded
         | Cause::Maximum
         | Cause::EpochChanged
         | Cause::Unsettled

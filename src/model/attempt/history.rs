@@ -56,6 +56,8 @@ pub enum Cause {
     RoomGone,
     /// Canceled by request.
     Canceled,
+    /// A cancel of what was dialed: it is to be stopped, and its state stays.
+    StopRecorded,
     /// It lasted as long as it may.
     Maximum,
     /// The store's history changed.
@@ -84,6 +86,7 @@ impl Cause {
             Self::Told => "TOLD",
             Self::RoomGone => "ROOM_GONE",
             Self::Canceled => "CANCELED",
+            Self::StopRecorded => "STOP_RECORDED",
             Self::Maximum => "MAXIMUM",
             Self::EpochChanged => "EPOCH_CHANGED",
             Self::Unsettled => "UNSETTLED",

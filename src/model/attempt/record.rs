@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::end::{CancelRequest, Settled, Stop};
+use super::end::{CancelRequest, Settled, Stop, StopWhy};
 use super::history::{Cause, HISTORY_MAX, Transition};
 use super::review::ReviewCause;
 use super::spec::{Keep, Spec};
@@ -264,6 +264,16 @@ impl Attempt {
             self.enter(Some(self.state), to, at, cause, evidence.into());
         }
         outcome
+    }
+
+    /// Writes a cancel of what was dialed down. The history keeps each, since one that goes
+    /// further takes the place of the one before.
+    pub fn record_stop(&mut self, asked: CancelRequest) {
+        let (state, at) = (self.state, asked.at);
+        let told = format!("({}) {}", asked.mode.name(), asked.told());
+        self.enter(Some(state), state, at, Cause::StopRecorded, told);
+        self.cancel = Some(asked);
+        self.stop.get_or_insert(Stop::new(StopWhy::Cancel, at));
     }
 
     /// Writes the entry into `to` down. For a new attempt `from` is `None`.
