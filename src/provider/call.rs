@@ -110,10 +110,12 @@ impl<M: Message + Default> Call<M> {
                 Ok(why) => Self::Refused(why),
                 Err(why) => Self::Unclear(why),
             },
-            // LiveKit's own 401, 404 and 413 may be plain text; whoever sent them, the
-            // request did not reach a handler.
+            // LiveKit's own 401 and 413 may be plain text; whoever sent them, the request did
+            // not reach a handler.
             Answer::Strange(401) => Self::Refused(Refused::Credentials),
-            Answer::Strange(status @ (404 | 413)) => Self::Refused(Refused::Rejected(*status)),
+            Answer::Strange(413) => Self::Refused(Refused::Rejected(413)),
+            // LiveKit has all that is asked for: another server answers at its address.
+            Answer::Strange(404) => Self::Refused(Refused::NotSent(NotSent::NoConnection)),
             Answer::Strange(status) => Self::Unclear(Doubt::Strange(*status)),
             Answer::Lost(why) => Self::Unclear(Doubt::Lost(*why)),
         }
@@ -181,6 +183,7 @@ mod tests {
                 TryFailure::PlatformUnreachable,
             ),
             (Answer::Strange(401), TryFailure::CredentialsRefused),
+            (Answer::Strange(404), TryFailure::PlatformUnreachable),
             (Answer::Strange(413), TryFailure::RequestRejected),
             (twirp(400, ""), TryFailure::RequestRejected),
             (

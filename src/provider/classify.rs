@@ -61,7 +61,9 @@ pub fn verdict(answer: &Answer, dial: &DialContext) -> Verdict {
         // LiveKit's own 401 and 413 are plain text.
         Answer::Strange(status) => match *status {
             401 => Verdict::NotDialed(TryFailure::CredentialsRefused),
-            404 | 413 => Verdict::NotDialed(TryFailure::RequestRejected),
+            413 => Verdict::NotDialed(TryFailure::RequestRejected),
+            // LiveKit has the method: another server answers at its address.
+            404 => Verdict::NotDialed(TryFailure::PlatformUnreachable),
             status => Verdict::Uncertain(Unclear::Strange(status)),
         },
         Answer::Lost(_) => Verdict::Uncertain(Unclear::NoAnswer),
@@ -186,6 +188,7 @@ fn refused(refusal: &Refusal, dial: &DialContext) -> Verdict {
     match (refusal.status, refusal.code.as_str()) {
         (401, _) => Verdict::NotDialed(TryFailure::CredentialsRefused),
         (404, _) if is_trunk_missing(refusal) => Verdict::NotDialed(TryFailure::TrunkNotFound),
+        (404, "bad_route") => Verdict::NotDialed(TryFailure::PlatformUnreachable),
         (404 | 413, _) => Verdict::NotDialed(TryFailure::RequestRejected),
         (400 | 412, _) if has(UNREACHABLE) => ended(Disposition::TrunkUnreachable, After::Silent),
         (400, "invalid_argument" | "malformed" | "out_of_range") => {

@@ -213,7 +213,12 @@ pub(crate) fn of_holder(out: &mut proto::Attempt, holder: &Attempt, review_hold:
         ),
         State::Answered => ": somebody talks".to_owned(),
         State::Ended | State::NotConnected | State::NotDialed | State::Canceled => {
-            ", and passes it on soon".to_owned()
+            let until = reason
+                .until
+                .map(|at| Time::from_micros(at.seconds * 1_000_000 + i64::from(at.nanos / 1_000)));
+            until.map_or(", and passes it on soon".to_owned(), |at| {
+                format!(", and holds it until {at}, in case its phone still rings")
+            })
         }
         State::Queued | State::Deferred | State::Refused | State::Reserved | State::Dialing => {
             String::new()

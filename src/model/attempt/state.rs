@@ -254,7 +254,8 @@ const fn from_refused(event: Event) -> Outcome {
         Event::Wait => Outcome::Applied(State::Queued),
         Event::Defer => Outcome::Applied(State::Deferred),
         Event::Reserve => Outcome::Applied(State::Reserved),
-        Event::Refuse => Outcome::Ignored(TWICE),
+        // For another reason: it may have expired before the history was adopted.
+        Event::Refuse => Outcome::Applied(State::Refused),
         Event::Cancel
         | Event::GiveUp
         | Event::Answer

@@ -212,7 +212,8 @@ async fn a_room_that_is_not_there_is_not_deleted_and_a_stale_one_is_made_first()
     let (page, _) = client([Answer::Strange(404)]);
     assert_eq!(
         page.delete_room(&room()).await,
-        Gone::Refused(Refused::Rejected(404))
+        Gone::Refused(Refused::NotSent(NotSent::NoConnection)),
+        "another server answers"
     );
     let (stale, script) = client([
         done(&proto::Room::default()),
