@@ -17,6 +17,7 @@ use serde_json::json;
 use crate::lab::platform::{Behaviour, Settings, Worker, callees, faults};
 use crate::lab::sandbox;
 use crate::runtime::clock::{Clock as _, SystemClock};
+use crate::runtime::ids::{Ids as _, RandomIds};
 use crate::runtime::tasks::Tasks;
 
 /// How long the sandbox's tasks may take to end.
@@ -53,9 +54,10 @@ pub struct Args {
     /// own, and `/sandbox/timings` tells when calls began and how long requests took.
     #[arg(long)]
     load: bool,
-    /// The seed of all ids.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    seed: u64,
+    /// The seed of all ids; without it they are never twice the same. A store that has heard of an
+    /// id before takes it for a repetition.
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
     /// Prints what each number and each fault does, and serves nothing.
     #[arg(long)]
     list: bool,
@@ -116,7 +118,7 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     writeln!(std::io::stderr(), "{ready}").context("failed to write to stderr")?;
     let mut settings = Settings {
         wall_start_micros: SystemClock.now().as_micros(),
-        seed: args.seed,
+        seed: (args.seed).unwrap_or_else(|| RandomIds::from_os().uuid().as_u64_pair().0),
         token_leeway: args.token_leeway,
         workers: vec![Worker::new("caller", args.agent.behaviour())],
         capacity: args.capacity,

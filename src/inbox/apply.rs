@@ -246,13 +246,15 @@ impl Projection {
             return Ok(());
         };
         let proof = format!("a webhook told it: {}", evidence::describe(sid, leg));
+        let deleted = leg.left.and_then(|left| left.reason.is_by_deletion());
         let settled = self
             .settler
             .settle(&of, Cause::Told, None, |attempt| {
                 let answered = attempt.state == State::Answered;
                 answered.then(|| {
+                    let reached = deleted.unwrap_or(attempt.is_met());
                     (
-                        Finding::Over(attempt.ended_by(EndCause::LegLeft)),
+                        Finding::Over(attempt.ended_by(EndCause::LegLeft, reached)),
                         proof.clone(),
                     )
                 })

@@ -174,6 +174,11 @@ impl Placement {
             seen.take(met, self.ledger.now());
         }
         if may_delete(attempt, met) {
+            // Before the deletion: whoever is killed after it would leave an end of which nobody
+            // knows that it was ours.
+            if let Some(talking @ Met::Talking(_)) = met {
+                self.note(of, |stop, at| talking.note(stop, at)).await;
+            }
             seen.facts().begun(met);
             let gone = self.rooms.client().delete_room_once(&room.name).await;
             let reached = seen.facts().ended(gone, met);
@@ -288,7 +293,8 @@ pub(super) fn after_stop(
         // Our deletion did not meet it: a stop that reaches ringing alone came too late.
         (Finding::Answered(leg), _) if !deleted => Finding::Adopted(leg),
         (Finding::NotConnected(_), Some(leg)) => {
-            Finding::WasAnswered(leg.clone(), attempt.ended_by(EndCause::RoomGone))
+            let reached = deleted || attempt.is_met();
+            Finding::WasAnswered(leg.clone(), attempt.ended_by(EndCause::RoomGone, reached))
         }
         (found, _) => found,
     }

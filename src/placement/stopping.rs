@@ -97,17 +97,15 @@ pub struct Stopped {
 }
 
 impl Rooms {
-    /// Carries out the stop that is recorded in `attempt`, once. A look that is older than
-    /// `fresh` is none.
-    pub async fn stop(
-        &self,
-        attempt: &Attempt,
-        room: &RoomName,
-        session: SessionId,
-        fresh: Duration,
-    ) -> Stopped {
+    /// Whom a deletion would meet now. A look that is older than `fresh` is none.
+    pub async fn meets(&self, room: &RoomName, session: SessionId, fresh: Duration) -> Option<Met> {
         let look = self.look_to_stop(room, session, fresh).await;
-        let met = look.map(|look| look.met);
+        look.map(|look| look.met)
+    }
+
+    /// Carries out the stop that is recorded in `attempt`, once, right after the look that showed
+    /// `met`.
+    pub async fn stop(&self, attempt: &Attempt, room: &RoomName, met: Option<Met>) -> Stopped {
         let deleted = may_delete(attempt, met.as_ref())
             && self.client().delete_room_once(room).await == Gone::Deleted;
         Stopped { met, deleted }

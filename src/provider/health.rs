@@ -3,6 +3,7 @@
 //! so that this is never much older, however quiet the service is.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::call::no_response;
 pub use super::skew::Skew;
@@ -26,6 +27,38 @@ pub struct Health {
     pub failing_since: Option<Time>,
     /// Both clocks at LiveKit's last answer that had a date.
     pub clock: Option<Skew>,
+}
+
+/// How far the first and the last of the requests must be apart that have all failed, before
+/// LiveKit is taken to be away.
+const GRACE: Duration = Duration::from_secs(5);
+
+impl Health {
+    /// Since when LiveKit is away: two requests have failed that are five seconds apart, with none
+    /// in between that was answered. One that is lost is no outage, and neither is a platform that
+    /// restarts in a moment.
+    #[must_use]
+    pub fn away_since(&self) -> Option<Time> {
+        let (since, last) = (self.failing_since?, self.failed?.at);
+        (last.since(since) >= GRACE).then_some(since)
+    }
+
+    /// What is wrong with LiveKit. That one request among many was too slow, or failed, says
+    /// nothing of it yet.
+    #[must_use]
+    pub fn wrong(&self) -> Option<Trouble> {
+        let failed = self.failed.filter(|_| self.failing_since.is_some())?;
+        let alone = self.answered.is_some() && self.away_since().is_none();
+        match failed.why {
+            Trouble::Timeout | Trouble::Broken | Trouble::Failed(_) if alone => None,
+            why @ (Trouble::NoConnection
+            | Trouble::Timeout
+            | Trouble::Broken
+            | Trouble::KeyRefused
+            | Trouble::NotLiveKit(_)
+            | Trouble::Failed(_)) => Some(why),
+        }
+    }
 }
 
 /// A request that got no answer of a LiveKit that took the key.
@@ -383,6 +416,25 @@ mod tests {
             assert_eq!((health.answers, health.failures), (0, 2));
             assert!(why.explain().contains(": "), "{why:?} has no remedy");
         }
+    }
+
+    #[test]
+    fn one_request_that_is_too_slow_among_many_is_nothing_wrong_with_livekit() {
+        let pulse = Pulse::default();
+        let (well, slow) = (Answer::Done(Vec::new()), Answer::Lost(Lost::Timeout));
+        note(&pulse, Method::ListRooms, &slow, 1);
+        let wrong = |pulse: &Pulse| pulse.health().wrong();
+        assert_eq!(wrong(&pulse), Some(Trouble::Timeout), "it never answered");
+        note(&pulse, Method::ListRooms, &well, 2);
+        note(&pulse, Method::ListRooms, &slow, 10);
+        note(&pulse, Method::ListRooms, &slow, 14);
+        assert_eq!((wrong(&pulse), pulse.health().away_since()), (None, None));
+        note(&pulse, Method::ListRooms, &slow, 15);
+        assert_eq!(wrong(&pulse), Some(Trouble::Timeout));
+        assert_eq!(pulse.health().away_since(), Some(Time::from_secs(10)));
+        note(&pulse, Method::ListRooms, &well, 16);
+        note(&pulse, Method::ListRooms, &Answer::Strange(502), 17);
+        assert_eq!(wrong(&pulse), Some(Trouble::NotLiveKit(502)), "at once");
     }
 
     #[test]

@@ -7,11 +7,12 @@ use crate::admission::rules::Answer;
 use crate::ledger::record::{Room, RoomCause, attempt_key};
 use crate::ledger::{Change, Decision, Error};
 use crate::model::attempt::{Attempt, Cause, EndCause, Reason, Rule, State};
+use crate::model::id::{RoomName, SessionId};
 use crate::model::time::Time;
 use crate::model::verdict::{TryFailure, Unclear};
 use crate::placement::rooms::Deletion;
 use crate::placement::settle::{Finding, Try};
-use crate::placement::stopping::Met;
+use crate::placement::stopping::{Met, Stopped};
 use crate::runtime::mutant::{self, Mutant};
 
 impl Reconciler {
@@ -27,7 +28,15 @@ impl Reconciler {
         match overdue(&attempt, self.ledger.now(), grace) {
             Overdue::Wait => Ok(()),
             Overdue::Expire => self.expire(&attempt).await,
-            Overdue::Abandon | Overdue::LoseSight => self.abandoned(&attempt).await,
+            Overdue::Abandon | Overdue::LoseSight => {
+                // It was read a moment ago, and a process that was paused goes on now: what it
+                // dials has a window of its own.
+                let still = |now: &Attempt| match overdue(now, self.ledger.now(), grace) {
+                    Overdue::Abandon | Overdue::LoseSight => true,
+                    Overdue::Wait | Overdue::Expire | Overdue::Maximum | Overdue::Look => false,
+                };
+                self.abandoned(&attempt, still).await
+            }
             Overdue::Maximum => self.end(&attempt, EndCause::Maximum).await,
             Overdue::Look => {
                 self.watches.hurry(&attempt);
@@ -37,8 +46,13 @@ impl Reconciler {
     }
 
     /// The owner is gone, or silent beyond the window. Without a marker nothing was dialed: a
-    /// failed try. With one, what became of it is unknown, and the room stays alive.
-    pub(super) async fn abandoned(&self, attempt: &Attempt) -> Result<(), Error> {
+    /// failed try. With one, what became of it is unknown, and the room stays alive. `still`
+    /// asks that of the attempt as it stands when it is written.
+    pub(super) async fn abandoned(
+        &self,
+        attempt: &Attempt,
+        still: impl Fn(&Attempt) -> bool + Send + Sync,
+    ) -> Result<(), Error> {
         let Some(of) = Try::of(attempt) else {
             return Ok(());
         };
@@ -46,6 +60,7 @@ impl Reconciler {
         let settled = self
             .settler
             .settle(&of, Cause::OwnerGone, None, |attempt| match attempt.state {
+                _ if !still(attempt) => None,
                 State::Reserved if attempt.epoch != epoch => {
                     let never = Some(Answer::Never(Reason::of(Rule::HistoryLost)));
                     Some((
@@ -100,11 +115,7 @@ impl Reconciler {
         };
         // Nobody waits between the look and the deletion: whoever comes next does.
         self.budget.charge(2.0);
-        let fresh = self.config.reconcile.look_gap_max;
-        let stopped = self
-            .rooms
-            .stop(&attempt, &room.name, placed.session, fresh)
-            .await;
+        let stopped = self.stop_room(&attempt, &room.name, placed.session).await?;
         let gone = stopped.deleted
             || attempt.hangs_up()
                 && self.rooms.delete_within(&room, &self.budget).await == Deletion::Gone;
@@ -116,6 +127,25 @@ impl Reconciler {
         }
         self.rooms.gone(&room, RoomCause::Canceled).await?;
         Ok(true)
+    }
+
+    /// Looks at a room, and deletes it if the recorded stop allows that. Whom it hangs up on is
+    /// written down before: a process that is killed between the two would leave an end of which
+    /// nobody knows that it was ours.
+    pub(super) async fn stop_room(
+        &self,
+        attempt: &Attempt,
+        room: &RoomName,
+        session: SessionId,
+    ) -> Result<Stopped, Error> {
+        let fresh = self.config.reconcile.look_gap_max;
+        let met = self.rooms.meets(room, session, fresh).await;
+        if let Some(talking @ Met::Talking(_)) = &met
+            && attempt.hangs_up()
+        {
+            self.note_met(attempt, talking).await?;
+        }
+        Ok(self.rooms.stop(attempt, room, met).await)
     }
 
     async fn note_met(&self, attempt: &Attempt, met: &Met) -> Result<(), Error> {
@@ -131,7 +161,7 @@ impl Reconciler {
         let Some(of) = Try::of(attempt) else {
             return Ok(());
         };
-        let why = match attempt.ended_by(EndCause::RoomGone) {
+        let why = match attempt.ended_by(EndCause::RoomGone, attempt.is_met()) {
             EndCause::RoomGone | EndCause::LegLeft => why,
             stopped @ (EndCause::Canceled
             | EndCause::Maximum

@@ -50,12 +50,17 @@ impl Reconciler {
             }
             Step::WasAnswered(leg) => {
                 self.missed(&known.call, Gap::Left);
-                let finding = Finding::WasAnswered(leg, attempt.ended_by(EndCause::RoomGone));
+                let finding =
+                    Finding::WasAnswered(leg, ended(attempt, &known.call, EndCause::RoomGone));
                 let settled = self.settle_looked(attempt, rang, find(finding)).await?;
                 return self.close_seen(settled, sight).await;
             }
             Step::Over(ending) => {
-                let (gap, cause) = ended_by(attempt, ending);
+                let (gap, by_itself) = match ending {
+                    Ending::RoomGone => (Gap::RoomFinished, EndCause::RoomGone),
+                    Ending::CalleeGone => (Gap::Left, EndCause::LegLeft),
+                };
+                let cause = ended(attempt, &known.call, by_itself);
                 self.gaps.found(gap);
                 let settled = self
                     .settle_looked(attempt, rang, find(Finding::Over(cause)))
@@ -209,11 +214,7 @@ impl Reconciler {
         // Looked again: who rang when the round began may talk by now. Nobody waits between
         // the look and the deletion; whoever comes next does.
         self.budget.charge(2.0);
-        let fresh = self.config.reconcile.look_gap_max;
-        let stopped = self
-            .rooms
-            .stop(attempt, &room.name, watch.session, fresh)
-            .await;
+        let stopped = self.stop_room(attempt, &room.name, watch.session).await?;
         // Only "it was there and is deleted" proves that the deletion met the leg.
         let met = stopped.deleted;
         let gone = met
@@ -235,7 +236,8 @@ impl Reconciler {
             }),
             Met::Talking(leg) => hung_up(attempt, leg),
             Met::Nobody if attempt.state == State::Answered => {
-                Finding::Over(attempt.ended_by(EndCause::RoomGone))
+                // The callee had left before, or an earlier deletion met them.
+                Finding::Over(attempt.ended_by(EndCause::LegLeft, attempt.is_met()))
             }
             Met::Ringing { .. } | Met::Nobody => {
                 return self.rooms.gone(room, RoomCause::Canceled).await;
@@ -310,19 +312,16 @@ impl Reconciler {
 /// How much rarer than an answered call a review is looked at whose room is still listed.
 const LISTED_REVIEW: u32 = 10;
 
-/// What webhooks should have told of an end that a look found, and what it was. What is gone by
-/// a recorded stop did not end by itself.
-fn ended_by(attempt: &Attempt, ending: Ending) -> (Gap, EndCause) {
-    let (gap, by_itself) = match ending {
-        Ending::RoomGone => (Gap::RoomFinished, EndCause::RoomGone),
-        Ending::CalleeGone => (Gap::Left, EndCause::LegLeft),
-    };
-    (gap, attempt.ended_by(by_itself))
+/// What ended it: as LiveKit told why the callee's leg left, or else by whom a deletion met.
+fn ended(attempt: &Attempt, call: &Call, by_itself: EndCause) -> EndCause {
+    let left = call.ended().and_then(|(_, leg)| leg.left);
+    let deleted = left.and_then(|left| left.reason.is_by_deletion());
+    attempt.ended_by(by_itself, deleted.unwrap_or(attempt.is_met()))
 }
 
 /// A recorded stop hung up on an answered leg.
 fn hung_up(attempt: &Attempt, leg: Leg) -> Finding {
-    let cause = attempt.ended_by(EndCause::RoomGone);
+    let cause = attempt.ended_by(EndCause::RoomGone, true);
     if attempt.state == State::Answered {
         Finding::Over(cause)
     } else {

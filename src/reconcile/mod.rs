@@ -188,7 +188,7 @@ impl Reconciler {
             .into_iter()
             .partition(|attempt| dead || attempt.epoch != epoch);
         self.concurrently(taken, |attempt| async move {
-            let taken = self.abandoned(&attempt).await;
+            let taken = self.abandoned(&attempt, |_| true).await;
             self.kept_unless(taken.is_ok(), attempt);
             taken
         })

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use crate::model::id::SessionId;
 use crate::model::time::Time;
@@ -10,10 +9,6 @@ use crate::provider::Health;
 
 /// More rooms than an outage leaves behind, at some thirty bytes each.
 const ROOMS_MAX: usize = 10_000;
-
-/// How far the first and the last of the requests must be apart that have all failed, before it is
-/// called an outage.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// An outage of the platform, as it is to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +21,9 @@ pub(super) enum Turn {
 
 /// An outage, and the rooms that could not be looked for in it.
 ///
-/// It is one once two requests have failed that are five seconds apart, with none in between
-/// that was answered. A request that is lost is none, however long nothing else is asked after
-/// it, and neither is a platform that restarts in a moment: where nobody calls, it is the next
-/// sweep of rooms that confirms it, a minute later.
+/// A request that is lost is none, however long nothing else is asked after it: where nobody
+/// calls, it is the next sweep of rooms that confirms it, a minute later
+/// ([`Health::away_since`]).
 ///
 /// Of the rooms nothing is known to be there, so they are no leak: one line for all of them,
 /// once an outage.
@@ -53,9 +47,8 @@ impl Outage {
     pub(super) fn turn(&self, health: &Health) -> Option<Turn> {
         // A std mutex, since nothing is awaited while it is held.
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = health.failed.map(|failed| failed.at);
         match (*told, health.failing_since) {
-            (None, Some(since)) if last.is_some_and(|last| last.since(since) >= GRACE) => {
+            (None, Some(since)) if health.away_since().is_some() => {
                 *told = Some(since);
                 Some(Turn::Began(since))
             }

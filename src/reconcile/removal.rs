@@ -190,6 +190,11 @@ impl Inventory {
                     why: why.clone(),
                     at: now,
                 });
+                let answer = attempt.placed.as_ref().and_then(|p| p.answer.as_ref());
+                let talks = answer.filter(|_| attempt.state == State::Answered);
+                if let (Some(answer), Some(stop)) = (talks, &mut attempt.stop) {
+                    stop.met_talking.get_or_insert_with(|| answer.leg.clone());
+                }
                 let mut change = Change::default();
                 change.attempt(&attempt, Cause::Canceled)?;
                 Ok(Decision::Write(change, ()))

@@ -30,7 +30,7 @@ pub(crate) fn status(status: &Status, open: Option<&[Tally]>, now: Time) -> prot
 fn platform(health: &Health) -> proto::PlatformStatus {
     use proto::platform_status::Reach;
     let trouble = health.failed.map(|failed| failed.why);
-    let wrong = trouble.filter(|_| health.failing_since.is_some());
+    let wrong = health.wrong();
     let apart = health.clock.filter(Skew::is_too_far);
     let reach = match wrong {
         Some(Trouble::KeyRefused) | None if apart.is_some() => Reach::ClocksDiffer,

@@ -180,9 +180,19 @@ impl Attempt {
         })
     }
 
-    /// What ended an answered call: the recorded stop that reached it, or else this.
+    /// Whether a deletion of ours met the callee after the answer.
     #[must_use]
-    pub fn ended_by(&self, by_itself: EndCause) -> EndCause {
+    pub fn is_met(&self) -> bool {
+        (self.stop.as_ref()).is_some_and(|stop| stop.met_talking.is_some())
+    }
+
+    /// What ended an answered call: the recorded stop, if it `reached` the callee, or else this.
+    /// A stop that is asked for in the moment in which they hang up themselves reaches nobody.
+    #[must_use]
+    pub fn ended_by(&self, by_itself: EndCause, reached: bool) -> EndCause {
+        if !reached {
+            return by_itself;
+        }
         match self.stop.as_ref().map(|stop| stop.why) {
             Some(StopWhy::AgentLost) => EndCause::AgentLost,
             Some(StopWhy::Maximum) => EndCause::Maximum,

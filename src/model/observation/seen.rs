@@ -201,6 +201,32 @@ impl LeftReason {
         known.map_or(Self::Other, |(reason, _)| *reason)
     }
 
+    /// Whether it was a deletion of the room, or a removal from it, that made the callee leave;
+    /// `None` if the reason does not tell.
+    #[must_use]
+    pub const fn is_by_deletion(self) -> Option<bool> {
+        match self {
+            Self::RoomDeleted | Self::ParticipantRemoved => Some(true),
+            Self::ClientInitiated
+            | Self::UserUnavailable
+            | Self::UserRejected
+            | Self::SipTrunkFailure
+            | Self::ConnectionTimeout
+            | Self::MediaFailure
+            | Self::AgentError => Some(false),
+            Self::Unknown
+            | Self::Other
+            | Self::Aborted
+            | Self::DuplicateIdentity
+            | Self::ServerShutdown
+            | Self::StateMismatch
+            | Self::JoinFailure
+            | Self::Migration
+            | Self::SignalClose
+            | Self::RoomClosed => None,
+        }
+    }
+
     /// Whether a leg that left so does not come back by itself.
     #[must_use]
     pub const fn is_for_good(self) -> bool {

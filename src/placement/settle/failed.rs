@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Decided, Settling, backoff};
 use crate::admission::enter::refused_as;
 use crate::admission::rules::Answer;
+use crate::ledger::Decision;
 use crate::ledger::record::RoomCause;
 use crate::model::attempt::{Cause, Event, Keep, Reason, Rule, State, Waiting};
 use crate::model::disposition::Disposition;
@@ -13,6 +14,11 @@ use crate::model::verdict::TryFailure;
 impl Settling<'_> {
     /// A failed try: the next one waits, or the attempt ends here.
     pub(super) fn no_call(mut self, failure: TryFailure, turned: Option<Answer>) -> Decided {
+        // A process that was paused finds that the try was taken from it and given back: the
+        // attempt waits for its next one, and this is no second failure.
+        if matches!(self.attempt.state, State::Queued | State::Deferred) {
+            return Ok(Decision::Keep((self.before, None)));
+        }
         let waits = matches!(self.attempt.state, State::Reserved | State::Dialing);
         self.attempt.last_failure = Some(failure);
         // A late proof counts as one in time: nothing rang, and nothing will.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use ringonce::lab::platform::Times;
-use ringonce::model::attempt::State;
+use ringonce::model::attempt::{Keep, State};
 use ringonce::model::disposition::Disposition;
 use ringonce::provider::wire::{Answer, Method};
 use ringonce::runtime::life::Life;
@@ -189,6 +189,47 @@ async fn r52_an_owner_that_wakes_up_late_does_nothing_more() {
         lab.rooms.assert_closed();
     }
     assert!(taken_over >= 3, "{taken_over} were taken over");
+}
+
+/// The owner is stopped before its marker until its try is given back, and wakes while the
+/// attempt waits for the next one: that try fails once, and the next one rings.
+#[tokio::test(start_paused = true)]
+async fn r52_an_owner_that_wakes_beside_its_next_try_fails_once() {
+    let mut given_back = 0;
+    for poll in (1..40).step_by(2) {
+        for keep in [Keep::UntilExpiry, Keep::Return] {
+            let lab = Lab::new(poll);
+            let strike = Arc::new(Strike::new(0, poll, Act::Pause));
+            let alive = lab.node_with(Some(Arc::clone(&strike) as _)).await;
+            let mut call = lab.call("a", ANSWERS);
+            call.spec.keep = keep;
+            alive.place(call.clone()).await;
+            let waits = match keep {
+                Keep::UntilExpiry => State::Queued,
+                Keep::Return => State::Deferred,
+            };
+            if timeout(s(120), alive.until_state("a", waits))
+                .await
+                .is_err()
+            {
+                continue;
+            }
+            given_back += 1;
+            let before = alive.attempt("a").await;
+            strike.release();
+            alive.node.tasks().wake_paused();
+            sleep(s(1)).await;
+            let after = alive.attempt("a").await;
+            assert_eq!(after, before, "the late one changes nothing");
+            sleep(s(60)).await;
+            alive.place(call).await;
+            let over = alive.until_state("a", State::Ended).await;
+            assert_eq!(over.tries, 2, "{over:?}");
+            lab.assert_promises();
+            lab.until_no_rooms(s(600)).await;
+        }
+    }
+    assert!(given_back >= 6, "{given_back} were given back");
 }
 
 /// A message that is delivered again when its attempt is forgotten is refused.
