@@ -30,11 +30,17 @@ request=$(printf '{"workspace":"%s","attemptId":"%s","contactId":"%s","outreachI
 # By stdin, since everybody on the host can read a command line, and the number is in there.
 code=0
 attempt=$(grpcurl -plaintext -max-time 10 -d @ "${server#http://}" \
-    ringonce.v1.PlacementService/PlaceCall <<<"$request") || code=$?
+    ringonce.v1.PlacementService/PlaceCall <<<"$request" 2>&1) || code=$?
+if ((code != 0)); then
+    echo "$attempt" >&2
+fi
 case $code in
     0) ;;
     # INVALID_ARGUMENT (3) and FAILED_PRECONDITION (9), to which grpcurl adds 64.
     67 | 73) exit 65 ;;
+    # Of its own grpcurl ends with 1: it cannot connect, or the proto has no place for what the
+    # message says, as for a time that is none, which no repetition changes.
+    1) if [[ $attempt == *"error getting request data"* ]]; then exit 65; else exit 75; fi ;;
     # Perhaps it was decided, perhaps not: the same id finds out, and never rings twice.
     *) exit 75 ;;
 esac
