@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
+use super::serve;
 use crate::config::{Config, EXIT_CONFIG, Faults, Loaded, Override, Sources, load};
 
 /// The flags that name a configuration; `serve` takes the same ones, so that what was
@@ -85,12 +86,12 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Act {
     /// Says whether `serve` would take a configuration, and else everything that is wrong with
-    /// it. The key and the secret of LiveKit are part of it.
+    /// it. The key and the secret of LiveKit are part of it, and the folder of the store.
     Check {
         #[command(flatten)]
         flags: Flags,
-        /// Only notes that the key or the secret of LiveKit is missing: where a configuration is
-        /// checked before it is rolled out, its secrets need not be.
+        /// Only notes that the key or the secret of LiveKit, or the folder of the store, is
+        /// missing: where a configuration is checked before it is rolled out, they need not be.
         #[arg(long)]
         without_secrets: bool,
     },
@@ -111,7 +112,8 @@ enum Output {
 }
 
 /// Runs `config check` or `config show`: 0 if the configuration is sound, else 78 with every
-/// fault on stderr. Nothing is opened and no network is touched.
+/// fault on stderr; without the folder of the store 1, as `serve` ends. Nothing is opened or made
+/// and no network is touched.
 ///
 /// # Errors
 ///
@@ -133,6 +135,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let Some(missing) = missing.as_ref().filter(|_| strict) {
         return refuse(missing);
     }
+    let unopened = serve::has_folder(&loaded.config).err();
+    if let Some(unopened) = unopened.as_ref().filter(|_| strict) {
+        return Ok(unopened.say());
+    }
     let text = match show {
         None => SOUND.to_owned(),
         Some(Output::Text) => as_toml(&loaded),
@@ -142,7 +148,13 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .write_all(text.as_bytes())
         .context("failed to write to stdout")?;
     remark(&loaded.config)?;
-    if let Some(missing) = missing {
+    let missing = missing.map(|missing| missing.to_string());
+    let missing: Vec<_> = missing
+        .into_iter()
+        .chain(unopened.map(|unopened| unopened.why()))
+        .collect();
+    if !missing.is_empty() {
+        let missing = missing.join("\n");
         let missing = format!("note: `serve` needs more than this:\n{missing}\n");
         std::io::stderr().write_all(missing.as_bytes())?;
     }

@@ -14,6 +14,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
 
+use super::output;
+use super::serve::remedy;
 use crate::lab::platform::{Behaviour, Settings, Worker, callees, faults};
 use crate::lab::sandbox;
 use crate::runtime::clock::{Clock as _, SystemClock};
@@ -30,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7880")]
     listen: SocketAddr,
     /// Where the platform's webhooks go; none are sent without it.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = receiver)]
     webhook: Option<String>,
     /// How the agent `caller` behaves.
     #[arg(long, value_enum, default_value_t = Agent::Joins)]
@@ -108,9 +110,17 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         (Some(certificate), Some(key)) => Some(Arc::new(tls(certificate, key)?)),
         (None | Some(_), _) => None,
     };
-    let listener = tokio::net::TcpListener::bind(args.listen)
-        .await
-        .with_context(|| format!("failed to listen on {}", args.listen))?;
+    let listener = match tokio::net::TcpListener::bind(args.listen).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            let (code, remedy) = remedy(&error, "sandbox");
+            let at = args.listen;
+            output::note(&format!(
+                "error: failed to listen on {at}; {remedy} by --listen: {error}"
+            ));
+            return Ok(ExitCode::from(code));
+        }
+    };
     let address = listener
         .local_addr()
         .context("the listener has no address")?;
@@ -139,6 +149,20 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
     tasks.abort_all();
     tasks.idle(END).await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A URL to which the sandbox can send. What has no scheme would be found to be none at the first
+/// webhook only, and `localhost:7082/x` would be one with the scheme `localhost`.
+fn receiver(text: &str) -> Result<String, &'static str> {
+    let url = reqwest::Url::parse(text).ok();
+    if url.is_some_and(|url| url.scheme() == "http") {
+        Ok(text.to_owned())
+    } else {
+        Err(
+            "write it with its scheme, as http://127.0.0.1:7082/webhooks/livekit; the sandbox sends \
+             webhooks by http alone",
+        )
+    }
 }
 
 fn tls(certificate: &Path, key: &Path) -> anyhow::Result<rustls::ServerConfig> {
@@ -193,6 +217,21 @@ async fn stopped() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_receiver_of_webhooks_has_the_scheme_http() {
+        assert!(receiver("http://127.0.0.1:7082/webhooks/livekit").is_ok());
+        for text in [
+            "127.0.0.1:7092/x",
+            "localhost:7092/x",
+            "/x",
+            "http://",
+            "https://h/x",
+            "",
+        ] {
+            assert!(receiver(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn every_callee_is_listed_with_its_digits() {

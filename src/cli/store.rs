@@ -73,7 +73,9 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             info(&sqlite::inspect(&path).map_err(unreadable)?, *output)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Adopt { since, .. } if *since > sqlite::inspect(&path)?.epoch.since => {
+        Command::Adopt { since, .. }
+            if *since > sqlite::inspect(&path).map_err(unreadable)?.epoch.since =>
+        {
             output::note(
                 "error: TIME is after the beginning of this store's history; nothing is to adopt (`ringonce store info` shows it)",
             );
@@ -111,6 +113,10 @@ fn restored(epoch: &Epoch) -> String {
     )
 }
 
+/// Said where no store is found: where nothing names one, the one in the data folder is meant.
+const NAME_IT: &str =
+    "where a service has its own, name it as that does, by --store or its --config";
+
 /// Why a store cannot be read. A reader needs a file beside it, which a read-only folder does not
 /// let it make, and `SQLite` says that of the store.
 pub(super) fn unreadable(error: sqlite::OpenError) -> anyhow::Error {
@@ -121,8 +127,11 @@ pub(super) fn unreadable(error: sqlite::OpenError) -> anyhow::Error {
             | sqlite::OpenError::Sqlite { .. }
             | sqlite::OpenError::Io { .. }
     );
+    let is_missing = matches!(error, sqlite::OpenError::Missing { .. });
     let error = anyhow::Error::from(error);
-    if in_the_way {
+    if is_missing {
+        anyhow::anyhow!("{error}; {NAME_IT}")
+    } else if in_the_way {
         error.context(
             "the store cannot be read here; reading needs a file beside it, which cannot be made \
              in a folder that is mounted read-only: copy the store, with the files NAME-wal and \
@@ -143,6 +152,7 @@ fn told(
             output::note(&format!("error: {error}"));
             return Ok(ExitCode::from(output::UNREACHABLE));
         }
+        Err(error @ sqlite::OpenError::Missing { .. }) => return Err(unreadable(error)),
         Err(error) => return Err(error).context("failed to write the store"),
     };
     output::note(&text(&epoch));

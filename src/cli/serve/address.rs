@@ -58,12 +58,20 @@ impl Address {
 }
 
 fn not_ours(error: io::Error, at: SocketAddr, key: &str, flag: &str) -> Unopened {
-    let (code, remedy) = if error.kind() == ErrorKind::AddrInUse {
-        let remedy = "another process has it, perhaps another `serve`: end that, or name another";
-        (output::UNREACHABLE, remedy)
-    } else {
-        (EXIT_CONFIG, "name another")
-    };
+    let (code, remedy) = remedy(&error, "serve");
     let text = format!("failed to listen on {at} ({key}); {remedy} by {flag} or {key}");
     Unopened::new(anyhow::Error::new(error).context(text), code)
+}
+
+/// What to do where an address cannot be listened on, and the exit code that says so; `program` is
+/// the subcommand that wanted it. How another is named is for the caller to add.
+pub(in crate::cli) fn remedy(error: &io::Error, program: &str) -> (u8, String) {
+    if error.kind() == ErrorKind::AddrInUse {
+        let remedy = format!(
+            "another process has it, perhaps another `{program}`: end that, or name another"
+        );
+        (output::UNREACHABLE, remedy)
+    } else {
+        (EXIT_CONFIG, "name another".to_owned())
+    }
 }

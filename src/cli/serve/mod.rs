@@ -26,7 +26,9 @@ use crate::runtime::ids::{Ids, RandomIds};
 use crate::runtime::tasks::Tasks;
 use crate::telemetry::logs;
 use address::Address;
+pub(super) use address::remedy;
 use signals::Signals;
+pub(super) use stores::has_folder;
 use stores::{Opened, Unopened};
 
 /// Serves `ringonce` until SIGTERM or SIGINT, then lets the dials settle.
@@ -34,8 +36,8 @@ use stores::{Opened, Unopened};
 pub struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// Checks the configuration, with the key and the secret of LiveKit, and ends; the same as
-    /// `ringonce config check`.
+    /// Checks the configuration, with the key and the secret of LiveKit and the folder of the
+    /// store, and ends; the same as `ringonce config check`.
     #[arg(long)]
     check_config: bool,
 }
@@ -58,6 +60,9 @@ pub async fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(faults) => return super::config::refuse(&faults),
     };
     if args.check_config {
+        if let Err(unopened) = has_folder(&config) {
+            return Ok(unopened.say());
+        }
         super::config::remark(&config)?;
         output::write(super::config::SOUND.as_bytes())?;
         return Ok(ExitCode::SUCCESS);

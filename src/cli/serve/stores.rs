@@ -23,7 +23,7 @@ pub(super) struct Opened {
 
 /// Why there is none, or no listener, and the exit code that says so.
 #[derive(Debug)]
-pub(super) struct Unopened {
+pub(in crate::cli) struct Unopened {
     error: anyhow::Error,
     code: u8,
 }
@@ -40,9 +40,14 @@ impl Unopened {
         }
     }
 
+    /// Why, with what led to it.
+    pub(in crate::cli) fn why(&self) -> String {
+        format!("{:#}", self.error)
+    }
+
     /// Says on stderr why, and gives the exit code.
-    pub(super) fn say(&self) -> ExitCode {
-        output::note(&format!("error: {:#}", self.error));
+    pub(in crate::cli) fn say(&self) -> ExitCode {
+        output::note(&format!("error: {}", self.why()));
         ExitCode::from(self.code)
     }
 }
@@ -82,6 +87,7 @@ fn sqlite(
     clock: &dyn Clock,
     ids: &dyn Ids,
 ) -> Result<Opened, Unopened> {
+    has_folder(config)?;
     let options = sqlite::Options {
         queue: config.store.queue,
         readers: config.store.readers,
@@ -126,6 +132,24 @@ fn sqlite(
         },
         location: format!("sqlite:{}", path.display()),
     })
+}
+
+/// Why there can be no store where `store.url` has it, as far as is seen without making anything:
+/// a folder that somebody named must be there. Asked by `serve`, and by whoever only checks.
+pub(in crate::cli) fn has_folder(config: &Config) -> Result<(), Unopened> {
+    let (Location::Sqlite(path), false) = (&config.store.location, config.store.in_data_folder)
+    else {
+        return Ok(());
+    };
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.exists() => Err(Unopened::failed(sqlite::OpenError::NoFolder {
+            path: folder.to_owned(),
+        })),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// A store that has been served before has its key. Making another one would only hide that

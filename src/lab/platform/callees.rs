@@ -93,7 +93,7 @@ const CALLEES: [Callee; 43] = [
     callee(
         0,
         answers(false, Talk::Long, Told::Answered),
-        "rings, answers and talks until told",
+        "rings, answers, talks for what --talk says (20 s by default) and hangs up",
     ),
     callee(
         1,
