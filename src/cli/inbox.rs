@@ -195,8 +195,9 @@ fn replay(path: &Path, ids: &[String]) -> anyhow::Result<ExitCode> {
         store.close().await;
         Ok(ExitCode::SUCCESS)
     }))?;
+    let noun = if count == 1 { "webhook" } else { "webhooks" };
     output::note(&format!(
-        "{count} webhooks will be read again by the next `serve`"
+        "{count} {noun} will be read again by the next `serve`"
     ));
     Ok(ExitCode::SUCCESS)
 }

@@ -156,7 +156,7 @@ async fn get(mut client: client::Client, args: Get) -> Result<ExitCode, Failed> 
 }
 
 async fn list(mut client: client::Client, args: List) -> Result<ExitCode, Failed> {
-    let mut left = args.limit;
+    let (mut left, mut found) = (args.limit, false);
     let mut message = proto::ListAttemptsRequest {
         workspace: args.filter.workspace,
         contact_id: args.filter.contact,
@@ -178,11 +178,16 @@ async fn list(mut client: client::Client, args: List) -> Result<ExitCode, Failed
             let line = |attempt: &_| output::listed_line(attempt, now);
             args.connection.output.print(attempt, line)?;
         }
+        found |= !page.attempts.is_empty();
         left = left.saturating_sub(page.attempts.len());
         if page.next_page_token.is_empty() {
             break;
         }
         message.page_token = page.next_page_token;
+    }
+    if !found && args.limit > 0 {
+        let workspace = &message.workspace;
+        output::note(&format!("no attempt of workspace {workspace} matches"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -78,13 +78,13 @@ async fn list(args: List) -> Result<(), Failed> {
     };
     if args.group_by == Some(GroupBy::Cause) {
         message.page_size = 1;
-        let request = args.connection.request(message, Some(AT_ONCE));
+        let request = args.connection.request(message.clone(), Some(AT_ONCE));
         let found = client.list_reviews(request).await?.into_inner();
         for group in &found.groups {
             printer.print(group, text::group_line)?;
         }
         if found.groups.is_empty() {
-            output::note(text::NOTHING);
+            output::note(&text::nothing(&message.workspace));
         }
         return Ok(());
     }
@@ -104,7 +104,7 @@ async fn list(args: List) -> Result<(), Failed> {
         message.page_token = page.next_page_token;
     }
     if all == 0 && args.limit > 0 {
-        output::note(text::NOTHING);
+        output::note(&text::nothing(&message.workspace));
     }
     Ok(())
 }
@@ -170,7 +170,6 @@ async fn resolve_many(mut client: Client, args: Resolve) -> Result<(), Failed> {
         }
         message.page_token = page.next_page_token;
     }
-    let would = if args.dry_run { "would be" } else { "are" };
-    output::note(&format!("{} attempts {would} resolved", all.len()));
+    output::note(&text::resolved(all.len(), args.dry_run));
     Ok(())
 }

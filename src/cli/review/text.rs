@@ -3,8 +3,20 @@
 use crate::api::proto;
 use crate::cli::output;
 
-/// Said where there is nothing to list.
-pub(super) const NOTHING: &str = "nothing waits for review";
+/// Said where there is nothing to list: what one looks for may be another workspace's.
+pub(super) fn nothing(workspace: &str) -> String {
+    format!("nothing waits for review in workspace {workspace}")
+}
+
+/// `2 attempts are resolved`, or of a dry run `1 attempt would be resolved`.
+pub(super) fn resolved(count: usize, dry_run: bool) -> String {
+    match (count, dry_run) {
+        (1, true) => "1 attempt would be resolved".to_owned(),
+        (1, false) => "1 attempt is resolved".to_owned(),
+        (count, true) => format!("{count} attempts would be resolved"),
+        (count, false) => format!("{count} attempts are resolved"),
+    }
+}
 
 /// `12 SEEN_THEN_GONE since 2026-11-29T12:00:00Z: its leg was seen and is gone …`.
 pub(super) fn group_line(group: &proto::ReviewGroup) -> String {
@@ -41,4 +53,17 @@ pub(super) fn review_lines(attempt: &proto::Attempt) -> String {
         }
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_attempt_is_one() {
+        assert_eq!(resolved(1, true), "1 attempt would be resolved");
+        assert_eq!(resolved(1, false), "1 attempt is resolved");
+        assert_eq!(resolved(0, true), "0 attempts would be resolved");
+        assert_eq!(resolved(2, false), "2 attempts are resolved");
+    }
 }

@@ -64,6 +64,7 @@ async fn a_call_is_placed_read_listed_and_canceled() {
     assert_eq!(text(&listed.stdout).lines().count(), 1);
     let none = ringonce("call list --workspace w --state queued", &url);
     assert_eq!((code(&none), none.stdout.len()), (0, 0));
+    assert_eq!(text(&none.stderr), "no attempt of workspace w matches\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

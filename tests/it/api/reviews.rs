@@ -94,7 +94,9 @@ async fn reviews_are_listed_shown_and_resolved_by_cause() {
         &url,
     );
     assert_eq!(lines(&all), ["a1", "a3"]);
-    assert!(lines(&ringonce("review list", &url)).is_empty());
+    let none = ringonce("review list", &url);
+    assert!(lines(&none).is_empty());
+    assert_eq!(none.stderr, b"nothing waits for review in workspace w\n");
     let wrong = ringonce(&format!("review resolve --cause WEATHER {how}"), &url);
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
 }
