@@ -202,7 +202,7 @@ impl TryFailure {
                 "LiveKit refused the API key, its secret or this host's clock; nothing was dialed: check livekit.api_key, livekit.api_secret and both clocks"
             }
             Self::PlatformUnreachable => {
-                "LiveKit could not be reached or did not answer; nothing was dialed"
+                "LiveKit could not be reached or did not answer; nothing was dialed: check livekit.url, the network and whether it runs; `ringonce status` tells how it fails"
             }
             Self::TooLate => "this process was paused too long before the dial; nothing was dialed",
             Self::TurnedBack => "a rule turned it back just before the dial",

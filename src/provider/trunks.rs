@@ -63,11 +63,11 @@ pub enum TrunkError {
     /// It has no number to call from.
     #[error("the trunk has no number to call from")]
     NoNumber,
-    /// The list was refused.
-    #[error("LiveKit refused to list its trunks")]
+    /// There is certainly no list: it was refused, or never asked for.
+    #[error("LiveKit's trunks could not be listed")]
     Refused(Refused),
     /// The list was not answered clearly.
-    #[error("LiveKit did not list its trunks")]
+    #[error("LiveKit's trunks were not listed")]
     Unclear(Doubt),
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::model::id::TrunkName;
 use crate::provider::trunks::TrunkError;
-use crate::provider::{Client, Refused};
+use crate::provider::{Client, Refused, Trouble};
 
 /// Looks for every configured trunk, and says in the log what is wrong and what to do. Ends
 /// early when the process drains.
@@ -43,11 +43,16 @@ pub async fn look(
         }
     }
     if let Some(why) = silent {
-        say(why);
+        let health = client.health();
+        // What failed once is over where LiveKit answers by now.
+        let failing = health.failing_since.and(health.failed);
+        say(why, failing.map(|failed| failed.why));
     }
 }
 
-fn say(why: TrunkError) {
+/// Says that the trunks could not be listed, by what was wrong with the request where that is
+/// known: a refusal is not told from an address at which nobody listens by `why` alone.
+fn say(why: TrunkError, trouble: Option<Trouble>) {
     if why == TrunkError::Refused(Refused::Credentials) {
         tracing::error!(
             event = "livekit.credentials",
@@ -55,9 +60,14 @@ fn say(why: TrunkError) {
              until that is mended: check livekit.api_key, livekit.api_secret and the clocks"
         );
     } else {
+        let remedy = trouble.map_or(
+            "LiveKit answers, and not this: see its own log",
+            Trouble::explain,
+        );
         tracing::warn!(
             event = "livekit.unreachable",
-            "LiveKit does not answer ({why}); calls wait until it does: check livekit.url and the network"
+            failure = trouble.map_or("", Trouble::name),
+            "{why}: {remedy}; calls wait until they can be"
         );
     }
 }

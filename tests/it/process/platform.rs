@@ -80,7 +80,14 @@ async fn while_livekit_is_away_calls_wait_and_are_placed_once_it_is_back() {
     stack.stop_sandbox();
     // Away at the start.
     stack.serve_again().await;
-    stack.serve.said("event", "livekit.unreachable").await;
+    let said = stack.serve.said("event", "livekit.unreachable").await;
+    assert_eq!(said["failure"], "NO_CONNECTION", "{said}");
+    let text = said["message"].as_str().unwrap();
+    assert!(text.contains("check livekit.url"), "{said}");
+    assert!(
+        !text.contains("refused"),
+        "nobody was there to refuse: {said}"
+    );
     let words = place("a1", "c1", "+12025550186").replace("--wait dial-over", "");
     assert_eq!(stack.call(&words).code, 0);
     stack
