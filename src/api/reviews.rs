@@ -77,11 +77,13 @@ impl Operations {
         let many = convert::resolve_attempts(message, &self.limits)
             .map_err(|violations| status::invalid(&violations))?;
         let (found, next_page_token) = self.reviews(&many.list).await?;
-        let ids = found.attempts.into_iter().map(|(attempt, _)| attempt.id);
-        let says: Vec<Resolve> = ids
+        let attempts = found.attempts.into_iter().map(|(attempt, _)| attempt);
+        let says: Vec<Resolve> = attempts
+            // What rang was dialed, whatever is said of the others.
+            .filter(|attempt| many.resolution.may_be(attempt))
             .map(|attempt| Resolve {
                 workspace: many.list.workspace.clone(),
-                attempt,
+                attempt: attempt.id,
                 resolution: many.resolution,
                 reason: many.reason.clone(),
                 by: many.by.clone(),
@@ -102,7 +104,9 @@ impl Operations {
                     match core.resolve(&say).await {
                         Ok(_) => done.push(say),
                         // Evidence came first, or another person.
-                        Err(NotResolved::NotInReview(_) | NotResolved::NotFound) => {}
+                        Err(
+                            NotResolved::NotInReview(_) | NotResolved::NotFound | NotResolved::Rang,
+                        ) => {}
                         Err(error @ NotResolved::Ledger(_)) => return Err(error),
                     }
                 }

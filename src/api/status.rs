@@ -39,6 +39,8 @@ pub enum Reason {
     AttemptNotFound,
     /// The attempt does not wait for a person.
     AttemptNotInReview,
+    /// The attempt's phone was seen to ring.
+    AttemptRang,
     /// No such room.
     RoomNotFound,
     /// The room is not this deployment's.
@@ -71,7 +73,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::InvalidFields,
         Self::InvalidPageToken,
         Self::InvalidCursor,
@@ -80,6 +82,7 @@ impl Reason {
         Self::AttemptIdReused,
         Self::AttemptNotFound,
         Self::AttemptNotInReview,
+        Self::AttemptRang,
         Self::RoomNotFound,
         Self::RoomNotOurs,
         Self::RoomOwned,
@@ -108,6 +111,7 @@ impl Reason {
             Self::AttemptIdReused => "ATTEMPT_ID_REUSED",
             Self::AttemptNotFound => "ATTEMPT_NOT_FOUND",
             Self::AttemptNotInReview => "ATTEMPT_NOT_IN_REVIEW",
+            Self::AttemptRang => "ATTEMPT_RANG",
             Self::RoomNotFound => "ROOM_NOT_FOUND",
             Self::RoomNotOurs => "ROOM_NOT_OURS",
             Self::RoomOwned => "ROOM_OWNED",
@@ -136,6 +140,7 @@ impl Reason {
             | Self::MessageTooLarge => Code::InvalidArgument,
             Self::AttemptIdReused
             | Self::AttemptNotInReview
+            | Self::AttemptRang
             | Self::RoomNotOurs
             | Self::RoomOwned
             | Self::RoomLegLives => Code::FailedPrecondition,
@@ -165,6 +170,7 @@ impl Reason {
                  it was never accepted (PlaceCall), or is forgotten since store.id_retention."
             }
             Self::AttemptNotInReview => "Look at the attempt: it is settled, or not yet open.",
+            Self::AttemptRang => "Say that it was answered, or that it rang unanswered.",
             Self::RoomNotFound => "Nothing: there is no such room, or it is gone already.",
             Self::RoomNotOurs => "Leave it to whoever made it, or delete it in LiveKit itself.",
             Self::RoomOwned => "Cancel the attempt; its room goes with it.",
@@ -315,6 +321,7 @@ pub(super) fn of_not_resolved(error: NotResolved, retry_after: Duration) -> Stat
             let metadata = [("state", state.name().to_uppercase())];
             Reason::AttemptNotInReview.with(message, metadata, |_| {})
         }
+        NotResolved::Rang => Reason::AttemptRang.status(message),
     }
 }
 

@@ -220,8 +220,7 @@ impl Ledger {
         let begun = Instant::now();
         let mut doubtful = false;
         loop {
-            let end = self.store.commit(p, commit).await;
-            self.writes.note(&end);
+            let end = self.writes.of(self.store.commit(p, commit)).await;
             let failure = match end {
                 Ok(committed) => return Ok(committed),
                 Err(store::Error::NotApplied(failure)) if !doubtful => {

@@ -304,10 +304,8 @@ impl Ledger {
         limit: usize,
         lease: Duration,
     ) -> Result<Vec<T>, Error> {
-        let claimed = (self.store)
-            .claim_due(p, queue, self.now(), limit, lease)
-            .await;
-        self.writes.note_asked(&claimed);
+        let claim = (self.store).claim_due(p, queue, self.now(), limit, lease);
+        let claimed = self.writes.asked(claim).await;
         claimed?.iter().map(read).collect()
     }
 

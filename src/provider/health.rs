@@ -49,15 +49,10 @@ impl Health {
     pub fn wrong(&self) -> Option<Trouble> {
         let failed = self.failed.filter(|_| self.failing_since.is_some())?;
         let alone = self.answered.is_some() && self.away_since().is_none();
-        match failed.why {
-            Trouble::Timeout | Trouble::Broken | Trouble::Failed(_) if alone => None,
-            why @ (Trouble::NoConnection
-            | Trouble::Timeout
-            | Trouble::Broken
-            | Trouble::KeyRefused
-            | Trouble::NotLiveKit(_)
-            | Trouble::Failed(_)) => Some(why),
-        }
+        let (Trouble::Timeout | Trouble::Broken | Trouble::Failed(_)) = failed.why else {
+            return Some(failed.why);
+        };
+        (!alone).then_some(failed.why)
     }
 }
 

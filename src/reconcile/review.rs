@@ -43,6 +43,9 @@ pub enum NotResolved {
     /// It does not wait for a person.
     #[error("the attempt is {}, and only what is in NEEDS_REVIEW waits for a person", .0.name())]
     NotInReview(State),
+    /// Its phone was seen to ring, so it was dialed.
+    #[error("its phone was seen to ring, so it was dialed, and cannot be called not dialed")]
+    Rang,
 }
 
 /// Attempts in review that have one cause.
@@ -78,11 +81,14 @@ impl Reconciler {
         let read = || self.ledger.attempt(&say.workspace, &say.attempt);
         let (attempt, version) = read().await?.ok_or(NotResolved::NotFound)?;
         let of = Try::of(&attempt).ok_or(NotResolved::NotInReview(attempt.state))?;
+        if attempt.state == State::NeedsReview && !say.resolution.may_be(&attempt) {
+            return Err(NotResolved::Rang);
+        }
         let evidence = format!("{} says: {}", say.by, say.reason);
         let settled = self
             .settler
             .settle(&of, Cause::Resolved, None, |now| {
-                let waits = now.state == State::NeedsReview;
+                let waits = now.state == State::NeedsReview && say.resolution.may_be(now);
                 waits.then(|| (Finding::Resolved(say.resolution), evidence.clone()))
             })
             .await?;

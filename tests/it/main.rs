@@ -19,6 +19,8 @@ mod faults;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod inbox;
 #[cfg(test)]
 mod kills;

@@ -1,5 +1,7 @@
 //! Why evidence could not settle an attempt, so that a person must.
 
+use super::Attempt;
+use crate::model::disposition::Rang;
 use serde::{Deserialize, Serialize};
 
 /// Why evidence could not settle it: reviews are grouped by this.
@@ -94,6 +96,17 @@ pub enum Resolution {
     NotDialed,
     /// It rang, and nobody answered.
     RangUnanswered,
+}
+
+impl Resolution {
+    /// Whether it can be true of `attempt`: a phone that was seen to ring was dialed.
+    #[must_use]
+    pub fn may_be(self, attempt: &Attempt) -> bool {
+        match self {
+            Self::NotDialed => attempt.rang() != Rang::Rang,
+            Self::Answered | Self::RangUnanswered => true,
+        }
+    }
 }
 
 #[cfg(test)]

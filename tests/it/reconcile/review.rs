@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use ringonce::lab::platform::Fault;
 use ringonce::model::attempt::{Cause, Resolution, State};
-use ringonce::model::disposition::{Disposition, Permission};
+use ringonce::model::disposition::{Disposition, Permission, Rang};
 use ringonce::node::{NotResolved, Resolve};
 use tokio::time::sleep;
 
@@ -27,6 +28,25 @@ async fn in_review(lab: &Lab) -> Alive {
     let alive = lab.node().await;
     alive.place(lab.call("a", CUT)).await;
     alive.until_state("a", State::NeedsReview).await;
+    alive
+}
+
+/// Nobody could look while it rang, so that nobody knows whether it did.
+async fn in_review_unseen(lab: &Lab) -> Alive {
+    let blind = |times| {
+        lab.fault(Fault {
+            times: Some(times),
+            ..Fault::on("lose_request", "ListParticipants")
+        });
+    };
+    let alive = lab.node().await;
+    alive.place(lab.call("a", CUT)).await;
+    alive.until_state("a", State::Dialing).await;
+    blind(u32::MAX);
+    sleep(Duration::from_secs(90)).await;
+    blind(0);
+    let attempt = alive.until_state("a", State::NeedsReview).await;
+    assert_eq!(attempt.rang(), Rang::NoEvidence, "{attempt:?}");
     alive
 }
 
@@ -54,7 +74,10 @@ async fn a_person_settles_it_with_name_and_reason_and_frees_the_contact() {
         ),
     ] {
         let lab = Lab::new(1);
-        let alive = in_review(&lab).await;
+        let alive = match resolution {
+            Resolution::NotDialed => in_review_unseen(&lab).await,
+            Resolution::Answered | Resolution::RangUnanswered => in_review(&lab).await,
+        };
         waits(&lab, &alive).await;
         let reconciler = alive.node.reconciler();
         let (attempt, _) = reconciler.resolve(&say(resolution)).await.unwrap();
@@ -79,6 +102,19 @@ async fn a_person_settles_it_with_name_and_reason_and_frees_the_contact() {
         lab.assert_promises();
         lab.rooms.assert_paired();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_seen_to_ring_cannot_be_called_not_dialed() {
+    let lab = Lab::new(1);
+    let alive = in_review(&lab).await;
+    let before = alive.attempt("a").await;
+    let reconciler = alive.node.reconciler();
+    let refused = reconciler.resolve(&say(Resolution::NotDialed)).await;
+    assert!(matches!(refused, Err(NotResolved::Rang)), "{refused:?}");
+    assert_eq!(alive.attempt("a").await, before);
+    let rang = reconciler.resolve(&say(Resolution::RangUnanswered)).await;
+    assert_eq!(rang.unwrap().0.state, State::NotConnected);
 }
 
 #[tokio::test(start_paused = true)]
