@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::load::{self, Act, Callee};
@@ -153,18 +154,26 @@ async fn waiting(stand: &Stand) -> Result<f64, Error> {
     Ok(float(waits))
 }
 
+/// Connections at most, of the 1,024 that the service takes (`webhooks.connections_max`). A webhook
+/// that has to wait for one is under way all the same, and its time counts.
+const CONNECTIONS: usize = 512;
+
 /// Posts the event `n` over a connection that is free, or else a new one.
 fn posting(ground: &Ground, stand: &Stand, rooms: Vec<String>) -> Act {
     let address = stand.serve.ready()["webhook"].as_str().unwrap_or_default();
     let address = address.to_owned();
     let free: Arc<Mutex<Vec<TcpStream>>> = Arc::default();
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
     let (clock, rooms) = (Arc::clone(&ground.clock), Arc::new(rooms));
     Arc::new(move |n| {
         let (free, address) = (Arc::clone(&free), address.clone());
+        let places = Arc::clone(&places);
         let place = usize::try_from(n).unwrap_or_default() % rooms.len().max(1);
         let room = rooms.get(place).cloned().unwrap_or_default();
         let request = request(n, &room, clock.now().as_secs());
         Box::pin(async move {
+            let held = places.acquire().await;
+            let _held = held.map_err(|_| Error::Late("a connection"))?;
             let lock = || free.lock().unwrap_or_else(PoisonError::into_inner);
             let kept = lock().pop();
             let mut stream = match kept {
