@@ -63,9 +63,10 @@ impl Watches {
             match watched.get_mut(&placed.session) {
                 // Two commits may be heard of in the other order: that it is dialed came last
                 // and stayed, and nobody would ever look. Or another process took the attempt
-                // over from us. What is read is the later one; when the marker was written is
-                // known here all the same.
-                Some(watch) if watch.state == State::Dialing && attempt.state != State::Dialing => {
+                // over from us, or settled it: a look at an answered call that is taken for one
+                // at an UNCERTAIN one decides nothing before the horizon. When the marker was
+                // written is known here all the same.
+                Some(watch) if is_later(attempt.state, watch.state) => {
                     watch.passed_on(attempt, placed);
                 }
                 None if room => {
@@ -192,6 +193,24 @@ pub(super) fn looks_at(attempt: &Attempt) -> bool {
         | State::Deferred
         | State::Refused
         | State::Reserved
+        | State::Ended
+        | State::NotConnected
+        | State::NotDialed
+        | State::Canceled => false,
+    }
+}
+
+/// Whether an attempt that is `read` in this state has gone on since it was `known` in that one.
+const fn is_later(read: State, known: State) -> bool {
+    match known {
+        State::Dialing => !matches!(read, State::Dialing),
+        State::Uncertain => matches!(read, State::NeedsReview | State::Answered),
+        State::NeedsReview => matches!(read, State::Answered),
+        State::Queued
+        | State::Deferred
+        | State::Refused
+        | State::Reserved
+        | State::Answered
         | State::Ended
         | State::NotConnected
         | State::NotDialed

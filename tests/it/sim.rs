@@ -8,7 +8,7 @@ use ringonce::model::attempt::State;
 use ringonce::sim::fleet::{self, Report};
 
 /// Worlds that once broke a promise: seed and calls, as the violation named them.
-const PAST: [(u64, usize); 4] = [
+const PAST: [(u64, usize); 5] = [
     // A platform killed as a whole lists its legs for ever: an answered call never ended.
     (1_043_064_366_513_248_589, 500),
     // The only one who asked after such a leg was killed twice while it asked: that takes
@@ -19,6 +19,9 @@ const PAST: [(u64, usize); 4] = [
     (16_234_265_411_428_531_001, 500),
     // Two commits were heard of in the other order, and nobody looked at an answered call.
     (15_869_836_605_886_681_391, 500),
+    // Another process had found an UNCERTAIN call answered, and who watched it went on to look as
+    // at an UNCERTAIN one: nothing was decided before the horizon, though the call was over.
+    (9_936_720_576_111_234_879, 500),
 ];
 
 /// Enough worlds that most kinds of fault are in one of them.
