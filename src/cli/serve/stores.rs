@@ -137,18 +137,11 @@ fn sqlite(
 /// Why there can be no store where `store.url` has it, as far as is seen without making anything:
 /// a folder that somebody named must be there. Asked by `serve`, and by whoever only checks.
 pub(in crate::cli) fn has_folder(config: &Config) -> Result<(), Unopened> {
-    let (Location::Sqlite(path), false) = (&config.store.location, config.store.in_data_folder)
-    else {
-        return Ok(());
-    };
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    match folder {
-        Some(folder) if !folder.exists() => Err(Unopened::failed(sqlite::OpenError::NoFolder {
-            path: folder.to_owned(),
-        })),
-        Some(_) | None => Ok(()),
+    match &config.store.location {
+        Location::Sqlite(path) if !config.store.in_data_folder => {
+            sqlite::has_folder(path).map_err(Unopened::failed)
+        }
+        Location::Sqlite(_) | Location::Memory => Ok(()),
     }
 }
 

@@ -193,19 +193,24 @@ fn lock_path(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Sees that the folder of the database is there; where it is missing it is made, for its owner
-/// only, if `make` says so.
-pub(super) fn has_folder(path: &Path, make: bool) -> Result<(), OpenError> {
+/// Sees that the folder of the database is there, and makes nothing.
+///
+/// # Errors
+///
+/// [`OpenError::NoFolder`] if it is missing.
+pub fn has_folder(path: &Path) -> Result<(), OpenError> {
     let folder = folder_of(path);
-    if !make {
-        return if folder.exists() {
-            Ok(())
-        } else {
-            Err(OpenError::NoFolder {
-                path: folder.to_owned(),
-            })
-        };
+    if folder.exists() {
+        return Ok(());
     }
+    Err(OpenError::NoFolder {
+        path: folder.to_owned(),
+    })
+}
+
+/// Makes the folder of the database where it is missing, for its owner only.
+pub(super) fn make_folder(path: &Path) -> Result<(), OpenError> {
+    let folder = folder_of(path);
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -36,6 +36,7 @@ mod schema;
 mod unopened;
 mod writer;
 
+pub use file::has_folder;
 pub use handle::Sqlite;
 pub use inspect::{adopt, inspect, peek, restored};
 pub use open::Options;

@@ -89,7 +89,11 @@ pub(super) fn open(
     make: bool,
 ) -> Result<Opened, OpenError> {
     if make {
-        file::has_folder(path, options.make_folder)?;
+        if options.make_folder {
+            file::make_folder(path)?;
+        } else {
+            file::has_folder(path)?;
+        }
     } else if !path.exists() {
         return Err(OpenError::Missing {
             path: path.to_owned(),
